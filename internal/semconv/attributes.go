@@ -1,0 +1,95 @@
+package semconv
+
+// Scope is the OpenTelemetry instrumentation scope of everything sent.
+const Scope = "github.com/stampede-exporter/stampede-exporter/instrument"
+
+// Resource attributes, from OpenTelemetry's own conventions.
+const (
+	ServiceName       = "service.name"
+	ServiceInstanceID = "service.instance.id"
+	ServiceVersion    = "service.version"
+)
+
+// Events: the names of OTLP log records.
+const (
+	EventWindow = "stampede.window"
+	EventVitals = "stampede.vitals"
+)
+
+// Attributes of both events.
+const (
+	AttrCache = "cache.name"
+)
+
+// Attributes of stampede.window. Absent means zero, except where the window's
+// stampede.unknown says the source could not see it.
+const (
+	AttrKeyID      = "stampede.key.id"    // string: 16 hexadecimal digits
+	AttrKeyGroup   = "stampede.key.group" // string
+	AttrKeyText    = "stampede.key.text"  // bytes, opt-in
+	AttrGeneration = "stampede.generation"
+	AttrStart      = "stampede.start"   // int, Unix nanoseconds
+	AttrEnd        = "stampede.end"     // int, Unix nanoseconds
+	AttrUnknown    = "stampede.unknown" // int, bits of signal.Unknown
+
+	AttrHits   = "stampede.lookups.hits"
+	AttrMisses = "stampede.lookups.misses"
+	AttrStale  = "stampede.lookups.stale"
+	AttrErrors = "stampede.lookups.errors"
+
+	AttrMissPeak     = "stampede.miss.peak"
+	AttrInFlightPeak = "stampede.recompute.in_flight.peak"
+	// AttrStarted and AttrEnded are prefixes: ".<cause>" follows the first,
+	// ".<cause>.<outcome>" the second.
+	AttrStarted    = "stampede.recompute.started"
+	AttrEnded      = "stampede.recompute.ended"
+	AttrDuplicates = "stampede.recompute.duplicates"
+	AttrWhileFresh = "stampede.recompute.while_fresh"
+	AttrCoalesced  = "stampede.coalesced"
+	AttrBusy       = "stampede.recompute.busy"      // int, ns
+	AttrBusyMax    = "stampede.recompute.busy.max"  // int, ns
+	AttrIntervals  = "stampede.recompute.intervals" // bytes; docs/wire.md
+	AttrSampled    = "stampede.recompute.sampled"   // bool
+
+	AttrStores         = "stampede.stores"
+	AttrStoresNoExpiry = "stampede.stores.no_expiry"
+	AttrExpiryMin      = "stampede.stores.expiry.min" // int, Unix nanoseconds
+	AttrExpiryMax      = "stampede.stores.expiry.max" // int, Unix nanoseconds
+	AttrTTLMin         = "stampede.stores.ttl.min"    // int, ns
+	AttrTTLMax         = "stampede.stores.ttl.max"    // int, ns
+	AttrInvalidations  = "stampede.invalidations"
+
+	AttrEarly         = "stampede.early"
+	AttrEarlyLeadSum  = "stampede.early.lead.sum"  // int, ns
+	AttrEarlyLeadMax  = "stampede.early.lead.max"  // int, ns
+	AttrEarlyDeltaMax = "stampede.early.delta.max" // int, ns
+
+	AttrLockAttempts = "stampede.lock.attempts"
+	AttrLockAcquired = "stampede.lock.acquired"
+	AttrLockWaits    = "stampede.lock.waits"
+	AttrLockWaitSum  = "stampede.lock.wait.sum" // int, ns
+	AttrLockWaitMax  = "stampede.lock.wait.max" // int, ns
+	AttrLockWaitPeak = "stampede.lock.wait.peak"
+	AttrLockHolds    = "stampede.lock.holds"
+	AttrLockHoldSum  = "stampede.lock.hold.sum" // int, ns
+	AttrLockHoldMax  = "stampede.lock.hold.max" // int, ns
+	AttrLockLost     = "stampede.lock.lost"
+
+	AttrRequests = "stampede.origin.requests"
+	AttrAttempts = "stampede.origin.attempts"
+)
+
+// Attributes of stampede.vitals; lookups as above, but cumulative.
+const (
+	AttrAt           = "stampede.at"     // int, Unix nanoseconds
+	AttrUptime       = "stampede.uptime" // int, ns
+	AttrRecomputes   = "stampede.recomputes"
+	AttrTracked      = "stampede.keys.tracked"
+	AttrOverflowed   = "stampede.keys.overflowed"
+	AttrDropped      = "stampede.records.dropped"
+	AttrExpiredKeys  = "stampede.keys.expired"
+	AttrEvictedKeys  = "stampede.keys.evicted"
+	AttrOrigin       = "stampede.origin"
+	AttrOriginBudget = "stampede.origin.budget"
+	AttrClosing      = "stampede.closing" // bool
+)

@@ -1,0 +1,62 @@
+package signal
+
+import "time"
+
+// Tick is one look at a whole fleet: everything a detector gets. All instants
+// in it are on the clock of whoever made the tick.
+type Tick struct {
+	At Nanos `json:"at"`
+	// Urgent is set for a tick made between the regular ones because a
+	// source reported a key in haste; it holds that key's episodes only.
+	Urgent   bool      `json:"urgent,omitempty"`
+	Episodes []Episode `json:"episodes,omitempty"`
+	// Caches are all caches with a source that reported lately, by name; an
+	// urgent tick has those its episodes are about.
+	Caches []CacheState `json:"caches,omitempty"`
+}
+
+// Episode is one burst of activity on one key across the fleet: every
+// recompute that overlapped another, and what went with them. It comes again,
+// grown, at each tick until it is Final.
+type Episode struct {
+	// Started is the start of its first recompute; with Window.Cache and
+	// Window.Key.ID it names the episode for as long as it grows.
+	Started Nanos `json:"started"`
+	// Window merges all that sources said about the episode so far.
+	Window Window `json:"window"`
+	// PeakLow and PeakHigh bound the most provoked recomputes at one instant
+	// in the fleet; equal if every recompute's interval is known.
+	PeakLow  int `json:"peak_low"`
+	PeakHigh int `json:"peak_high"`
+	// Onset is when a second recompute joined the first; zero if none did.
+	Onset Nanos `json:"onset,omitempty"`
+	// Wasted is the recompute time that served nobody; see [Overlap].
+	Wasted time.Duration `json:"wasted,omitempty"`
+	// Duplicates is what the fleet computed in vain: a lower bound if the
+	// window is Sampled.
+	Duplicates uint64 `json:"duplicates"`
+	// KnownBefore is set if some source had a value for the key before this
+	// episode: then a process that calls it cold just had not seen it.
+	KnownBefore bool `json:"known_before,omitempty"`
+	// TTL is the shortest time to live lately seen stored for the key.
+	TTL time.Duration `json:"ttl,omitempty"`
+	// Offset is the largest clock correction applied to a source in it.
+	Offset time.Duration `json:"offset,omitempty"`
+	// Final is set once no source can be expected to add to it.
+	Final bool `json:"final,omitempty"`
+}
+
+// CacheState is what the fleet knows of one cache at a tick.
+type CacheState struct {
+	Cache   string `json:"cache"`
+	Service string `json:"service,omitempty"` // the service that reports it; empty if several do
+	Origin  Origin `json:"origin,omitzero"`
+	// Instances have reported within the last few seconds; Silent have
+	// stopped without saying goodbye and are still remembered.
+	Instances int `json:"instances"`
+	Silent    int `json:"silent,omitempty"`
+	// UptimeMin is the youngest instance's uptime, UptimeMax the oldest's.
+	UptimeMin time.Duration `json:"uptime_min"`
+	UptimeMax time.Duration `json:"uptime_max"`
+	Lookups   Lookups       `json:"lookups"` // since the previous regular tick
+}
