@@ -1,0 +1,187 @@
+package instrument
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/stampede-exporter/stampede-exporter/signal"
+)
+
+// maxKeyText is the longest key kept whole; of a longer one only a prefix and
+// hashes are kept.
+const maxKeyText = 256
+
+// Bounds on what one key may hold while it is busy. Each running recompute and
+// each waiting reader is a goroutine of the application, which costs it more
+// than it costs the monitor.
+const (
+	maxPending = 4096
+	maxRunning = 4096
+	maxClosed  = 4 * signal.MaxIntervals // before it is sampled down
+)
+
+// entry is what the monitor knows of one key.
+type entry struct {
+	hash   uint64
+	size   int    // length of the key
+	key    string // the key, or a prefix if size > maxKeyText
+	wanted string // the group it belongs to, were there room for every group
+	hits   atomic.Uint64
+
+	mu    sync.Mutex
+	dead  bool   // no longer in the table
+	sum   []byte // SHA-256 of salt and key, nil until it is needed
+	group *group
+	life  life
+
+	readers uint32 // between miss and value
+	running uint32 // provoked recomputes
+	waiting uint32 // for the lock
+	holding uint32 // the lock
+	slots   []slot // recomputes, provoked or not; freed ones are reused
+	free    []int32
+	pending []pending // inferred misses nobody has claimed, oldest first
+
+	lastRun  time.Duration // of the latest recompute that ended
+	lastTake int64         // end of the latest window
+	urgentAt int64
+	queued   bool
+	delta    *signal.Window    // the open window; nil if nothing happened yet
+	closed   []signal.Interval // recomputes that ended in it
+}
+
+// slot is one running recompute.
+type slot struct {
+	id    uint64 // zero if free
+	start int64
+	cause signal.Cause
+}
+
+// pending is a miss that may turn out to be the start of a recompute.
+type pending struct {
+	ctx   context.Context // identifies the caller; nil if it cannot
+	at    int64
+	cause signal.Cause
+}
+
+// newEntry makes the entry of a key that is not tracked yet.
+func (m *Monitor) newEntry(hash uint64, key string) *entry {
+	e := &entry{hash: hash, size: len(key)}
+	if len(key) > maxKeyText {
+		e.sum = m.keySum(key)
+		key = key[:maxKeyText]
+	}
+	e.key = strings.Clone(key)
+	e.wanted = m.groupOf(e.key)
+	e.group = m.groups.resolve(e.wanted)
+	return e
+}
+
+// groupOf names the key's group. The function that does is the application's:
+// a panic in it must not become the panic of the call that is measured.
+func (m *Monitor) groupOf(key string) (name string) {
+	defer func() {
+		if recover() != nil {
+			name = otherGroup
+		}
+	}()
+	return safeName(m.opt.Group(key))
+}
+
+func (m *Monitor) keySum(key string) []byte {
+	h := sha256.New()
+	h.Write([]byte(m.opt.Salt))
+	h.Write([]byte{0})
+	h.Write([]byte(key))
+	return h.Sum(nil)
+}
+
+// is reports whether e is the entry of key. A key too long to keep is told by
+// its length and 64-bit hash.
+func (e *entry) is(hash uint64, key string) bool {
+	return e.hash == hash && e.size == len(key) && (e.size > maxKeyText || e.key == key)
+}
+
+// bytes estimates the memory an idle or lightly used entry takes.
+func (e *entry) bytes() int64 {
+	return int64(unsafe.Sizeof(*e)) + int64(unsafe.Sizeof(signal.Window{})) + int64(len(e.key)) + 2*int64(unsafe.Sizeof(pending{}))
+}
+
+// idleSince reports whether e could be forgotten, and when it was last active.
+// A lone reader who missed in an earlier window does not keep it: under a flood
+// of keys that are read once and never stored, such entries are all there are.
+func (e *entry) idleSince() (int64, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.lastTake, e.idle()
+}
+
+// idle is idleSince with e.mu held.
+func (e *entry) idle() bool {
+	return e.delta == nil && e.idleRuns() && e.waiting == 0 && e.holding == 0 &&
+		e.readers <= 1 && int(e.readers) == len(e.pending) && e.hits.Load() == 0
+}
+
+// idleRuns reports whether no explicit recompute runs. e.mu is held.
+func (e *entry) idleRuns() bool { return len(e.slots) == len(e.free) && e.running == 0 }
+
+// kill marks e as forgotten, for good, unless it has become busy.
+func (e *entry) kill() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.dead = e.idle()
+	return e.dead
+}
+
+// isRest reports whether e stands for every key there was no room for: it has
+// no key, no life and no concurrency of its own.
+func (e *entry) isRest() bool { return e.hash == 0 }
+
+// groupName returns the name of e's group. e.mu is held.
+func (e *entry) groupName() string { return e.group.totals.Group }
+
+// open returns the window that events at now count in. e.mu is held.
+func (e *entry) open(now int64) *signal.Window {
+	if e.delta == nil {
+		e.delta = &signal.Window{Start: signal.Nanos(now), MissPeak: e.readers, InFlightPeak: e.running}
+		e.delta.Locks.WaitPeak = e.waiting
+	}
+	return e.delta
+}
+
+// lockEntry returns the locked entry of key, tracking the key if there is room,
+// else the locked entry that stands for the rest.
+func (m *Monitor) lockEntry(key string) *entry {
+	hash := m.hash(key)
+	for range 3 {
+		e := m.table.find(hash, key)
+		if e == nil {
+			e = m.table.insert(hash, key, func() *entry { return m.newEntry(hash, key) })
+		}
+		if e == nil {
+			break
+		}
+		e.mu.Lock()
+		if !e.dead {
+			return e
+		}
+		e.mu.Unlock()
+	}
+	m.overflowed.Add(1)
+	m.rest.mu.Lock()
+	return m.rest
+}
+
+// id returns the key's fleet-wide id. e.mu is held.
+func (m *Monitor) id(e *entry) signal.KeyID {
+	if e.sum == nil {
+		e.sum = m.keySum(e.key)
+	}
+	return signal.KeyID(binary.BigEndian.Uint64(e.sum))
+}

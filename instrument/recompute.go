@@ -1,0 +1,289 @@
+package instrument
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/stampede-exporter/stampede-exporter/signal"
+)
+
+// Start describes a recompute that begins. The zero value lets the monitor find
+// out what it can.
+type Start struct {
+	// Cause of the recompute. Zero: inferred from what the monitor remembers
+	// of the key's last value.
+	Cause signal.Cause
+	// LookedUp is when the reader found nothing. Zero: taken from the miss a
+	// client hook saw, if any. It tells whether a value that is fresh by now
+	// makes the recompute needless.
+	LookedUp time.Time
+	// Generation names the value that is replaced, if the caller knows a name
+	// that every instance agrees on, such as a writer's id kept with the
+	// value. Recomputes of different generations are never joined.
+	Generation string
+}
+
+// Run is a recompute that runs. End it once. The zero Run does nothing.
+type Run struct {
+	m      *Monitor
+	e      *entry
+	slot   int32
+	reader bool // it holds the reader whose miss it claimed
+	cause  signal.Cause
+	id     uint64
+	start  int64
+}
+
+// Recompute runs fn, which must make the value of key anew and store it, and
+// measures it as one recompute. fn should pass on the context it is given, so
+// that a client hook knows the stores under it. An error that is or wraps
+// context.DeadlineExceeded or context.Canceled counts as such. A panic in fn
+// counts as a failure and goes on.
+func Recompute[T any](ctx context.Context, m *Monitor, key string, fn func(context.Context) (T, error)) (T, error) {
+	if m == nil {
+		return fn(ctx)
+	}
+	run := m.begin(ctx, key, Start{})
+	outcome := signal.OutcomeFailed
+	defer func() { run.End(outcome) }()
+	v, err := fn(run.Context(ctx))
+	outcome = OutcomeOf(err)
+	return v, err
+}
+
+// OutcomeOf returns how a recompute that returned err ended.
+func OutcomeOf(err error) signal.Outcome {
+	switch {
+	case err == nil:
+		return signal.OutcomeOK
+	case errors.Is(err, context.DeadlineExceeded):
+		return signal.OutcomeTimedOut
+	case errors.Is(err, context.Canceled):
+		return signal.OutcomeCancelled
+	default:
+		return signal.OutcomeFailed
+	}
+}
+
+// Begin notes that a recompute of key starts. See also [Recompute].
+func (m *Monitor) Begin(key string, s Start) Run { return m.begin(nil, key, s) }
+
+func (m *Monitor) begin(ctx context.Context, key string, s Start) Run {
+	if m == nil {
+		return Run{}
+	}
+	now := m.now()
+	e := m.lockEntry(key)
+	r := e.start(m, ctx, now, s)
+	urgent := int(e.running) >= m.opt.UrgentInFlight && r.cause.Provoked() && e.hurry(now)
+	e.mu.Unlock()
+	if urgent {
+		m.hasten(e)
+	}
+	return r
+}
+
+// start counts a recompute that begins. e.mu is held.
+func (e *entry) start(m *Monitor, ctx context.Context, now int64, s Start) Run {
+	w := e.open(now)
+	r := Run{m: m, e: e, id: m.runIDs.Add(1), start: now, cause: s.Cause}
+	lookedUp := int64(signal.At(s.LookedUp))
+	if p, ok := e.claim(ctx); ok {
+		r.reader = true
+		if lookedUp == 0 {
+			lookedUp = p.at
+		}
+		if r.cause == signal.CauseUnknown {
+			r.cause = p.cause
+		}
+	}
+	if r.cause == signal.CauseUnknown && !e.isRest() {
+		r.cause = e.life.cause(now)
+	}
+	if s.Generation != "" {
+		w.Generation = s.Generation
+	}
+	w.Recomputes.Started[r.cause]++
+	w.Retries.Requests++
+	w.Retries.Attempts++
+	e.judge(w, r.cause.Provoked() && e.running > 0, !e.isRest() && e.life.freshSince(lookedUp, now))
+	r.slot = e.occupy(slot{id: r.id, start: now, cause: r.cause})
+	if r.cause.Provoked() && !e.isRest() {
+		e.running++
+		w.InFlightPeak = max(w.InFlightPeak, e.running)
+	}
+	return r
+}
+
+// judge counts a recompute that is wasted. e.mu is held.
+func (e *entry) judge(w *signal.Window, overlaps, fresh bool) {
+	if overlaps || fresh {
+		w.Duplicates++
+	}
+	if fresh {
+		w.WhileFresh++
+	}
+}
+
+// occupy keeps s until it is freed, and returns where; -1 if there are too many.
+func (e *entry) occupy(s slot) int32 {
+	if n := len(e.free); n > 0 {
+		i := e.free[n-1]
+		e.free = e.free[:n-1]
+		e.slots[i] = s
+		return i
+	}
+	if len(e.slots) >= maxRunning {
+		return -1
+	}
+	e.slots = append(e.slots, s)
+	return int32(len(e.slots) - 1)
+}
+
+// Context returns a context under which a client hook takes a store of the
+// run's key as the run's own.
+func (r Run) Context(ctx context.Context) context.Context {
+	if r.m == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, runKey{}, r)
+}
+
+type runKey struct{}
+
+// Retry counts another attempt on the origin within the same logical request.
+func (r Run) Retry() {
+	if r.m == nil {
+		return
+	}
+	now := r.m.now()
+	r.e.mu.Lock()
+	r.e.open(now).Retries.Attempts++
+	r.e.mu.Unlock()
+}
+
+// End ends the run; its reader has a value, or gave up. A second call does
+// nothing.
+func (r Run) End(o signal.Outcome) { r.end(o, r.cause) }
+
+// Negative ends the run with the finding that the origin has no such thing.
+func (r Run) Negative() { r.end(signal.OutcomeOK, signal.CauseNegative) }
+
+func (r Run) end(o signal.Outcome, cause signal.Cause) {
+	if r.m == nil || o >= signal.NumOutcomes {
+		return
+	}
+	now := max(r.m.now(), r.start)
+	e := r.e
+	e.mu.Lock()
+	if r.slot >= 0 {
+		if e.slots[r.slot].id != r.id {
+			e.mu.Unlock()
+			return
+		}
+		e.slots[r.slot] = slot{}
+		e.free = append(e.free, r.slot)
+	}
+	w := e.open(now)
+	if r.cause.Provoked() && e.running > 0 {
+		e.running--
+	}
+	if r.reader {
+		e.leave()
+	}
+	e.finish(w, signal.Interval{ID: r.id, Start: signal.Nanos(r.start), End: signal.Nanos(now), Cause: cause, Outcome: o}, r.slot < 0)
+	group := e.groupName()
+	e.mu.Unlock()
+	for _, ob := range r.m.observing() {
+		ob.RecomputeDuration(group, time.Duration(now-r.start))
+	}
+}
+
+// finish counts a recompute that ended. e.mu is held.
+func (e *entry) finish(w *signal.Window, iv signal.Interval, unlisted bool) {
+	d := iv.End.Sub(iv.Start)
+	w.Recomputes.Ended[iv.Cause][iv.Outcome]++
+	w.Busy += d
+	w.BusyMax = max(w.BusyMax, d)
+	e.lastRun = d
+	if unlisted || e.isRest() {
+		w.Sampled = true
+		return
+	}
+	if e.closed = append(e.closed, iv); len(e.closed) > maxClosed {
+		e.closed = signal.SampleIntervals(e.closed, signal.MaxIntervals)
+		w.Sampled = true
+	}
+}
+
+// ObserveStore counts a value written, for client hooks, and infers a recompute
+// if the write follows a miss that nobody has claimed. A store under the context
+// of an explicit run, or while one runs, is that run's.
+func (m *Monitor) ObserveStore(ctx context.Context, key string, x Expiry) {
+	if m == nil {
+		return
+	}
+	now := m.now()
+	e := m.lockEntry(key)
+	w := e.open(now)
+	before := e.life.storedAt
+	urgent, took := false, time.Duration(-1)
+	if !explicit(ctx, e) && e.idleRuns() {
+		if p, ok := e.claim(ctx); ok {
+			took = e.infer(m, w, p, now, before)
+			urgent = e.inferredAtOnce() >= m.opt.UrgentInFlight && e.hurry(now)
+		}
+	}
+	ttl := e.stored(w, now, x)
+	group := e.groupName()
+	e.mu.Unlock()
+	if urgent {
+		m.hasten(e)
+	}
+	for _, ob := range m.observing() {
+		if took >= 0 {
+			ob.RecomputeDuration(group, took)
+		}
+		if ttl > 0 {
+			ob.StoreTTL(group, ttl)
+		}
+	}
+}
+
+// explicit reports whether ctx is that of an explicit run of e.
+func explicit(ctx context.Context, e *entry) bool {
+	if ctx == nil {
+		return false
+	}
+	r, ok := ctx.Value(runKey{}).(Run)
+	return ok && r.e == e
+}
+
+// infer counts the recompute between the miss p and a store at now; before is
+// when the key was last stored. It is a duplicate if somebody else's value was
+// stored in between. e.mu is held.
+func (e *entry) infer(m *Monitor, w *signal.Window, p pending, now, before int64) time.Duration {
+	w.Unknown |= inferred
+	w.Recomputes.Started[p.cause]++
+	e.judge(w, before > p.at, false)
+	e.leave()
+	start := min(p.at, now)
+	e.finish(w, signal.Interval{ID: m.runIDs.Add(1), Start: signal.Nanos(start), End: signal.Nanos(now), Cause: p.cause, Outcome: signal.OutcomeOK}, false)
+	return time.Duration(now - start)
+}
+
+// inferred is what cannot be known of a recompute that was inferred.
+const inferred = signal.UnknownStarts | signal.UnknownCoalesced | signal.UnknownEarly | signal.UnknownRetries
+
+// inferredAtOnce returns how many of the recomputes that ended in the open
+// window overlap the latest. e.mu is held.
+func (e *entry) inferredAtOnce() int {
+	n, last := 0, e.closed[len(e.closed)-1]
+	for _, iv := range e.closed {
+		if iv.End > last.Start {
+			n++
+		}
+	}
+	return n
+}

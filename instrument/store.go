@@ -1,0 +1,77 @@
+package instrument
+
+import (
+	"time"
+
+	"github.com/stampede-exporter/stampede-exporter/signal"
+)
+
+// Store counts a value written to the cache. Client hooks call
+// [Monitor.ObserveStore] instead.
+func (m *Monitor) Store(key string, x Expiry) {
+	if m == nil {
+		return
+	}
+	now := m.now()
+	e := m.lockEntry(key)
+	ttl := e.stored(e.open(now), now, x)
+	group := e.groupName()
+	e.mu.Unlock()
+	if ttl > 0 {
+		for _, ob := range m.observing() {
+			ob.StoreTTL(group, ttl)
+		}
+	}
+}
+
+// stored counts a store at now and returns its time to live, zero if unknown.
+// e.mu is held.
+func (e *entry) stored(w *signal.Window, now int64, x Expiry) time.Duration {
+	expiry, ttl := e.life.store(now, x)
+	s := &w.Stores
+	s.Count++
+	if e.life.state == lifeForever {
+		s.NoExpiry++
+	}
+	if expiry == 0 {
+		return 0
+	}
+	at := signal.Nanos(expiry)
+	if s.ExpiryMin == 0 || at < s.ExpiryMin {
+		s.ExpiryMin = at
+	}
+	s.ExpiryMax = max(s.ExpiryMax, at)
+	if ttl > 0 && (s.TTLMin == 0 || ttl < s.TTLMin) {
+		s.TTLMin = ttl
+	}
+	s.TTLMax = max(s.TTLMax, ttl)
+	return ttl
+}
+
+// Touch notes that a stored value's expiry was changed without writing it
+// (EXPIRE, PERSIST). A key that is not tracked is left alone.
+func (m *Monitor) Touch(key string, x Expiry) {
+	if m == nil {
+		return
+	}
+	e := m.table.find(m.hash(key), key)
+	if e == nil {
+		return
+	}
+	now := m.now()
+	e.mu.Lock()
+	e.life.touch(now, x)
+	e.mu.Unlock()
+}
+
+// Invalidate counts a key deleted on purpose.
+func (m *Monitor) Invalidate(key string) {
+	if m == nil {
+		return
+	}
+	now := m.now()
+	e := m.lockEntry(key)
+	e.open(now).Invalidations++
+	e.life.invalidate(now)
+	e.mu.Unlock()
+}
