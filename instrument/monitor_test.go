@@ -194,7 +194,8 @@ func TestCauseIsInferredFromWhatIsRemembered(t *testing.T) {
 
 func TestInferredRecomputeIsAMissFollowedByAStore(t *testing.T) {
 	m, r, c := newMonitor(t, instrument.Options{})
-	a, b := context.WithValue(t.Context(), "who", "a"), context.WithValue(t.Context(), "who", "b") //nolint:staticcheck // only identity matters
+	type who struct{}
+	a, b := context.WithValue(t.Context(), who{}, "a"), context.WithValue(t.Context(), who{}, "b")
 	m.ObserveMiss(a, "k")
 	c.Step(10 * time.Millisecond)
 	m.ObserveMiss(b, "k")
@@ -640,8 +641,10 @@ func TestOptionsAreValidated(t *testing.T) {
 			t.Errorf("%s: error %v does not name the field", field, err)
 		}
 	}
-	if _, err := instrument.New("", instrument.Options{}); err == nil {
-		t.Error("an empty cache name was taken")
+	for _, name := range []string{"", "a\nb", "\xff", strings.Repeat("x", 200)} {
+		if _, err := instrument.New(name, instrument.Options{}); err == nil {
+			t.Errorf("the cache name %q was taken", name)
+		}
 	}
 }
 

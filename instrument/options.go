@@ -5,7 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/stampede-exporter/stampede-exporter/signal"
 )
@@ -141,6 +144,10 @@ func (o Options) validate(cache string) error {
 	switch {
 	case cache == "":
 		return fmt.Errorf("cache name is empty: it is the label everything is found by")
+	case !isLabel(cache):
+		return fmt.Errorf("cache name is no label: want valid, printable text of at most %d bytes", maxName)
+	case !isLabel(o.Service) || !isLabel(o.Instance) || (o.Build != "" && !isLabel(o.Build)):
+		return fmt.Errorf("Service %q, Instance %q, Build %q: want valid, printable text of at most %d bytes each", o.Service, o.Instance, o.Build, maxName)
 	case o.MaxKeys < minKeys:
 		return fmt.Errorf("MaxKeys is %d: want at least %d", o.MaxKeys, minKeys)
 	case o.MaxBytes < minBytes:
@@ -161,6 +168,13 @@ func (o Options) validate(cache string) error {
 		return fmt.Errorf("Origin.Budget is %d: want 0 for unknown, or more", o.Origin.Budget)
 	}
 	return nil
+}
+
+// maxName bounds the names of a cache and of a source.
+const maxName = 128
+
+func isLabel(s string) bool {
+	return s != "" && len(s) <= maxName && utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
 // steadyClock returns a clock that starts at the wall clock's time and never
