@@ -33,12 +33,14 @@ type entry struct {
 	key    string // the key, or a prefix if size > maxKeyText
 	wanted string // the group it belongs to, were there room for every group
 	hits   atomic.Uint64
+	wide   atomic.Pointer[wideCounter] // takes over from hits on a key that is very hot
 
-	mu    sync.Mutex
-	dead  bool   // no longer in the table
-	sum   []byte // SHA-256 of salt and key, nil until it is needed
-	group *group
-	life  life
+	mu      sync.Mutex
+	retired *wideCounter
+	dead    bool   // no longer in the table
+	sum     []byte // SHA-256 of salt and key, nil until it is needed
+	group   *group
+	life    life
 
 	readers uint32 // between miss and value
 	running uint32 // provoked recomputes
@@ -49,7 +51,8 @@ type entry struct {
 	pending []pending // inferred misses nobody has claimed, oldest first
 
 	lastRun  time.Duration // of the latest recompute that ended
-	lastTake int64         // end of the latest window
+	habit    habit
+	lastTake int64 // end of the latest window
 	urgentAt int64
 	queued   bool
 	delta    *signal.Window    // the open window; nil if nothing happened yet
@@ -68,6 +71,7 @@ type pending struct {
 	ctx   context.Context // identifies the caller; nil if it cannot
 	at    int64
 	cause signal.Cause
+	run   Run // the recompute it is presumed to be; see entry.naive
 }
 
 // newEntry makes the entry of a key that is not tracked yet.
@@ -125,7 +129,7 @@ func (e *entry) idleSince() (int64, bool) {
 // idle is idleSince with e.mu held.
 func (e *entry) idle() bool {
 	return e.delta == nil && e.idleRuns() && e.waiting == 0 && e.holding == 0 &&
-		e.readers <= 1 && int(e.readers) == len(e.pending) && e.hits.Load() == 0
+		e.readers <= 1 && int(e.readers) == len(e.pending) && e.hits.Load() == 0 && e.wide.Load() == nil
 }
 
 // idleRuns reports whether no explicit recompute runs. e.mu is held.

@@ -85,10 +85,7 @@ func (m *Monitor) flushEntry(e *entry, now int64, urgent bool) {
 	e.mu.Lock()
 	e.settle(now, int64(m.opt.MissTimeout))
 	e.queued = false
-	var hits uint64
-	if e.hits.Load() != 0 {
-		hits = e.hits.Swap(0)
-	}
+	hits := e.takeHits()
 	if hits > 0 && e.delta == nil {
 		e.lastTake = now // it is in use: not the first to be forgotten
 	}
@@ -215,11 +212,15 @@ func (e *entry) settle(now, timeout int64) {
 	served := e.life.storedAt
 	kept := e.pending[:0]
 	for _, p := range e.pending {
-		if now-p.at >= timeout || (served > p.at && now-served >= grace) {
-			e.leave()
+		if now-p.at < timeout && (served <= p.at || now-served < grace) {
+			kept = append(kept, p)
 			continue
 		}
-		kept = append(kept, p)
+		e.leave()
+		e.habit.unanswered++
+		if p.run.m != nil {
+			e.finishRun(p.run, now, p.run.cause, signal.OutcomeUnknown)
+		}
 	}
 	clear(e.pending[len(kept):])
 	e.pending = kept
@@ -230,14 +231,9 @@ func (e *entry) settle(now, timeout int64) {
 
 // foldHits moves hits on keys that are not tracked into the totals.
 func (m *Monitor) foldHits() {
-	for i := range m.hits {
-		if m.hits[i].n.Load() == 0 {
-			continue
-		}
-		n := m.hits[i].n.Swap(0)
-		m.total.Lookups.Hits += n
-		m.groups.other.totals.Lookups.Hits += n
-	}
+	n := m.hits.take()
+	m.total.Lookups.Hits += n
+	m.groups.other.totals.Lookups.Hits += n
 }
 
 func (m *Monitor) emitVitals(now int64, closing bool) {

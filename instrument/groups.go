@@ -30,8 +30,8 @@ const silentAfter = int64(time.Hour)
 // group is what is counted of one key group.
 type group struct {
 	totals   GroupTotals
-	missPeak peak
-	runsPeak peak
+	missPeak signal.Peak
+	runsPeak signal.Peak
 	activeAt int64
 }
 
@@ -81,8 +81,6 @@ func (g *groups) begin(now int64) {
 	defer g.mu.RUnlock()
 	for _, x := range g.byName {
 		x.totals.MissNow, x.totals.InFlightNow = 0, 0
-		x.missPeak.roll(now)
-		x.runsPeak.roll(now)
 		if x.activeAt == 0 {
 			x.activeAt = now
 		}
@@ -123,35 +121,7 @@ func (g *group) live(readers, running uint32) {
 // fold adds a finished window to the totals.
 func (g *group) fold(w *signal.Window, now int64) {
 	g.activeAt = now
-	g.missPeak.observe(now, w.MissPeak)
-	g.runsPeak.observe(now, w.InFlightPeak)
+	g.missPeak.Observe(signal.Nanos(now), w.MissPeak)
+	g.runsPeak.Observe(signal.Nanos(now), w.InFlightPeak)
 	g.totals.add(w)
 }
-
-// peak keeps the highest value seen in fixed 10 s windows: the current one and
-// the two before. Nothing but time resets it, so any number of scrapers see
-// every peak that lasts at least to their next scrape within 20 s.
-type peak struct {
-	index int64
-	most  [3]uint32
-}
-
-const peakWindow = int64(10 * time.Second)
-
-func (p *peak) roll(now int64) {
-	i := now / peakWindow
-	for ; p.index < i; p.index++ {
-		if i-p.index > int64(len(p.most)) {
-			p.index, p.most = i, [3]uint32{}
-			return
-		}
-		p.most[2], p.most[1], p.most[0] = p.most[1], p.most[0], 0
-	}
-}
-
-func (p *peak) observe(now int64, v uint32) {
-	p.roll(now)
-	p.most[0] = max(p.most[0], v)
-}
-
-func (p *peak) value() uint32 { return max(p.most[0], p.most[1], p.most[2]) }

@@ -14,10 +14,10 @@ func (m *Monitor) Hit(key string) {
 	}
 	hash := m.hash(key)
 	if e := m.table.find(hash, key); e != nil {
-		e.hits.Add(1)
+		e.hit()
 		return
 	}
-	m.hits[hash>>58].n.Add(1)
+	m.hits.inc()
 }
 
 // Stale counts a read that was answered with an old value on purpose.
@@ -96,20 +96,28 @@ func (m *Monitor) ObserveMiss(ctx context.Context, key string) {
 	if m == nil {
 		return
 	}
-	now := m.now()
+	now, urgent := m.now(), false
 	e := m.lockEntry(key)
-	defer e.mu.Unlock()
 	w := e.open(now)
 	w.Lookups.Misses++
-	if e.isRest() {
-		return
-	}
-	if len(e.pending) >= maxPending {
-		m.overflowed.Add(1)
+	if e.isRest() || len(e.pending) >= maxPending {
+		if !e.isRest() {
+			m.overflowed.Add(1)
+		}
+		e.mu.Unlock()
 		return
 	}
 	e.enter(w)
-	e.pending = append(e.pending, pending{ctx: identity(ctx), at: now, cause: e.life.cause(now)})
+	p := pending{ctx: identity(ctx), at: now, cause: e.life.cause(now)}
+	if e.habit.naive() {
+		p.run = e.presume(m, w, p)
+		urgent = int(e.running) >= m.opt.UrgentInFlight && e.hurry(now)
+	}
+	e.pending = append(e.pending, p)
+	e.mu.Unlock()
+	if urgent {
+		m.hasten(e)
+	}
 }
 
 // identity returns ctx if it can tell one caller from another: a pointer, which

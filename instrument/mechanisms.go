@@ -17,9 +17,13 @@ func (m *Monitor) Follow(key string) Wait {
 	e := m.lockEntry(key)
 	defer e.mu.Unlock()
 	e.open(now).Coalesced++
+	e.habit.coalesces = true
 	kind := waitClaim
-	if _, ok := e.claim(nil); ok {
+	if p, ok := e.claim(nil); ok {
 		kind = waitValue
+		if p.run.m != nil {
+			e.finishRun(p.run, now, p.cause, signal.OutcomeUnknown)
+		}
 	}
 	return Wait{m: m, e: e, at: now, kind: kind}
 }

@@ -22,8 +22,8 @@ type Monitor struct {
 	began  int64 // when the monitor was made
 
 	table  *table
-	rest   *entry // stands for every key there was no room for
-	hits   [stripes]counter
+	rest   *entry        // stands for every key there was no room for
+	hits   wideCounter   // on keys that are not tracked
 	runIDs atomic.Uint64 // low 32 bits count recomputes; the high ones are this monitor's
 
 	overflowed atomic.Uint64
@@ -68,15 +68,6 @@ type Observer interface {
 	LockHold(group string, d time.Duration)
 	StoreTTL(group string, d time.Duration)
 }
-
-// counter is alone on its cache line, so that two of them do not slow each
-// other down.
-type counter struct {
-	n atomic.Uint64
-	_ [56]byte
-}
-
-const stripes = 64
 
 // New returns a monitor of the named cache. The name becomes a metric label and
 // must be the same on every instance.

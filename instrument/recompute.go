@@ -87,29 +87,41 @@ func (m *Monitor) begin(ctx context.Context, key string, s Start) Run {
 // start counts a recompute that begins. e.mu is held.
 func (e *entry) start(m *Monitor, ctx context.Context, now int64, s Start) Run {
 	w := e.open(now)
-	r := Run{m: m, e: e, id: m.runIDs.Add(1), start: now, cause: s.Cause}
-	lookedUp := int64(signal.At(s.LookedUp))
-	if p, ok := e.claim(ctx); ok {
-		r.reader = true
-		if lookedUp == 0 {
-			lookedUp = p.at
-		}
-		if r.cause == signal.CauseUnknown {
-			r.cause = p.cause
-		}
-	}
-	if r.cause == signal.CauseUnknown && !e.isRest() {
-		r.cause = e.life.cause(now)
-	}
 	if s.Generation != "" {
 		w.Generation = s.Generation
 	}
-	w.Recomputes.Started[r.cause]++
+	p, claimed := e.claim(ctx)
+	if claimed && p.run.m != nil { // it has been presumed to run since its miss
+		r := p.run
+		r.reader = true
+		return r
+	}
+	cause, lookedUp := s.Cause, int64(signal.At(s.LookedUp))
+	if claimed {
+		if lookedUp == 0 {
+			lookedUp = p.at
+		}
+		if cause == signal.CauseUnknown {
+			cause = p.cause
+		}
+	}
+	if cause == signal.CauseUnknown && !e.isRest() {
+		cause = e.life.cause(now)
+	}
 	w.Retries.Requests++
 	w.Retries.Attempts++
-	e.judge(w, r.cause.Provoked() && e.running > 0, !e.isRest() && e.life.freshSince(lookedUp, now))
-	r.slot = e.occupy(slot{id: r.id, start: now, cause: r.cause})
-	if r.cause.Provoked() && !e.isRest() {
+	r := e.launch(m, w, now, cause, !e.isRest() && e.life.freshSince(lookedUp, now))
+	r.reader = claimed
+	return r
+}
+
+// launch counts a recompute that runs from start on. e.mu is held.
+func (e *entry) launch(m *Monitor, w *signal.Window, start int64, cause signal.Cause, fresh bool) Run {
+	r := Run{m: m, e: e, id: m.runIDs.Add(1), start: start, cause: cause}
+	w.Recomputes.Started[cause]++
+	e.judge(w, cause.Provoked() && e.running > 0, fresh)
+	r.slot = e.occupy(slot{id: r.id, start: start, cause: cause})
+	if cause.Provoked() && !e.isRest() {
 		e.running++
 		w.InFlightPeak = max(w.InFlightPeak, e.running)
 	}
@@ -177,10 +189,26 @@ func (r Run) end(o signal.Outcome, cause signal.Cause) {
 	now := max(r.m.now(), r.start)
 	e := r.e
 	e.mu.Lock()
+	ended := e.finishRun(r, now, cause, o)
+	if ended && r.reader {
+		e.leave()
+	}
+	group := e.groupName()
+	e.mu.Unlock()
+	if !ended {
+		return
+	}
+	for _, ob := range r.m.observing() {
+		ob.RecomputeDuration(group, time.Duration(now-r.start))
+	}
+}
+
+// finishRun ends r at now, and reports whether it had not ended before. e.mu is
+// held.
+func (e *entry) finishRun(r Run, now int64, cause signal.Cause, o signal.Outcome) bool {
 	if r.slot >= 0 {
 		if e.slots[r.slot].id != r.id {
-			e.mu.Unlock()
-			return
+			return false
 		}
 		e.slots[r.slot] = slot{}
 		e.free = append(e.free, r.slot)
@@ -189,15 +217,8 @@ func (r Run) end(o signal.Outcome, cause signal.Cause) {
 	if r.cause.Provoked() && e.running > 0 {
 		e.running--
 	}
-	if r.reader {
-		e.leave()
-	}
-	e.finish(w, signal.Interval{ID: r.id, Start: signal.Nanos(r.start), End: signal.Nanos(now), Cause: cause, Outcome: o}, r.slot < 0)
-	group := e.groupName()
-	e.mu.Unlock()
-	for _, ob := range r.m.observing() {
-		ob.RecomputeDuration(group, time.Duration(now-r.start))
-	}
+	e.finish(w, signal.Interval{ID: r.id, Start: signal.Nanos(r.start), End: signal.Nanos(max(now, r.start)), Cause: cause, Outcome: o}, r.slot < 0)
+	return true
 }
 
 // finish counts a recompute that ended. e.mu is held.
@@ -215,75 +236,4 @@ func (e *entry) finish(w *signal.Window, iv signal.Interval, unlisted bool) {
 		e.closed = signal.SampleIntervals(e.closed, signal.MaxIntervals)
 		w.Sampled = true
 	}
-}
-
-// ObserveStore counts a value written, for client hooks, and infers a recompute
-// if the write follows a miss that nobody has claimed. A store under the context
-// of an explicit run, or while one runs, is that run's.
-func (m *Monitor) ObserveStore(ctx context.Context, key string, x Expiry) {
-	if m == nil {
-		return
-	}
-	now := m.now()
-	e := m.lockEntry(key)
-	w := e.open(now)
-	before := e.life.storedAt
-	urgent, took := false, time.Duration(-1)
-	if !explicit(ctx, e) && e.idleRuns() {
-		if p, ok := e.claim(ctx); ok {
-			took = e.infer(m, w, p, now, before)
-			urgent = e.inferredAtOnce() >= m.opt.UrgentInFlight && e.hurry(now)
-		}
-	}
-	ttl := e.stored(w, now, x)
-	group := e.groupName()
-	e.mu.Unlock()
-	if urgent {
-		m.hasten(e)
-	}
-	for _, ob := range m.observing() {
-		if took >= 0 {
-			ob.RecomputeDuration(group, took)
-		}
-		if ttl > 0 {
-			ob.StoreTTL(group, ttl)
-		}
-	}
-}
-
-// explicit reports whether ctx is that of an explicit run of e.
-func explicit(ctx context.Context, e *entry) bool {
-	if ctx == nil {
-		return false
-	}
-	r, ok := ctx.Value(runKey{}).(Run)
-	return ok && r.e == e
-}
-
-// infer counts the recompute between the miss p and a store at now; before is
-// when the key was last stored. It is a duplicate if somebody else's value was
-// stored in between. e.mu is held.
-func (e *entry) infer(m *Monitor, w *signal.Window, p pending, now, before int64) time.Duration {
-	w.Unknown |= inferred
-	w.Recomputes.Started[p.cause]++
-	e.judge(w, before > p.at, false)
-	e.leave()
-	start := min(p.at, now)
-	e.finish(w, signal.Interval{ID: m.runIDs.Add(1), Start: signal.Nanos(start), End: signal.Nanos(now), Cause: p.cause, Outcome: signal.OutcomeOK}, false)
-	return time.Duration(now - start)
-}
-
-// inferred is what cannot be known of a recompute that was inferred.
-const inferred = signal.UnknownStarts | signal.UnknownCoalesced | signal.UnknownEarly | signal.UnknownRetries
-
-// inferredAtOnce returns how many of the recomputes that ended in the open
-// window overlap the latest. e.mu is held.
-func (e *entry) inferredAtOnce() int {
-	n, last := 0, e.closed[len(e.closed)-1]
-	for _, iv := range e.closed {
-		if iv.End > last.Start {
-			n++
-		}
-	}
-	return n
 }

@@ -54,11 +54,12 @@ func (m *Monitor) Snapshot() Snapshot {
 		Overflowed: m.overflowed.Load(),
 		Dropped:    m.dropped(),
 	}
+	now := signal.Nanos(m.now())
 	m.groups.mu.RLock()
 	defer m.groups.mu.RUnlock()
 	for _, g := range m.groups.byName {
 		t := g.totals
-		t.MissPeak, t.InFlightPeak = g.missPeak.value(), g.runsPeak.value()
+		t.MissPeak, t.InFlightPeak = g.missPeak.Value(now), g.runsPeak.Value(now)
 		s.Groups = append(s.Groups, t)
 	}
 	slices.SortFunc(s.Groups, func(a, b GroupTotals) int { return cmp.Compare(a.Group, b.Group) })

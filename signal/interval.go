@@ -36,8 +36,13 @@ type Overlap struct {
 	Onset  Nanos         // first instant with two or more; zero if there was none
 	Total  time.Duration // summed durations
 	Wasted time.Duration // Total less the part of one survivor per burst
+	Count  int           // intervals
 	Bursts int           // maximal runs of overlapping intervals
 }
+
+// Duplicates returns how many of the intervals served nobody: all of each burst
+// but one.
+func (o Overlap) Duplicates() uint64 { return uint64(o.Count - o.Bursts) }
 
 // Sweep measures how the provoked intervals in ivs overlap. A running interval
 // lasts until now. An interval that ends at the very instant another starts
@@ -65,7 +70,7 @@ func Sweep(ivs []Interval, now Nanos) Overlap {
 	slices.SortFunc(edges, func(a, b edge) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.delta, b.delta))
 	})
-	var o Overlap
+	o := Overlap{Count: len(sorted)}
 	running := 0
 	for _, e := range edges {
 		running += e.delta

@@ -22,8 +22,9 @@ type Episode struct {
 	// Started is the start of its first recompute; with Window.Cache and
 	// Window.Key.ID it names the episode for as long as it grows.
 	Started Nanos `json:"started"`
-	// Window merges all that sources said about the episode so far.
-	Window Window `json:"window"`
+	// Window merges all that sources said about the episode so far. It is
+	// only lent: whoever made the tick goes on merging into it.
+	Window *Window `json:"window"`
 	// PeakLow and PeakHigh bound the most provoked recomputes at one instant
 	// in the fleet; equal if every recompute's interval is known.
 	PeakLow  int `json:"peak_low"`
