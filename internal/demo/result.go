@@ -1,0 +1,109 @@
+package demo
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/stampede-exporter/stampede-exporter/detectors"
+	"github.com/stampede-exporter/stampede-exporter/internal/fleet"
+	"github.com/stampede-exporter/stampede-exporter/signal"
+)
+
+// Result is what a run came to. Its JSON form is an interface.
+type Result struct {
+	Scenario string    `json:"scenario"`
+	Protect  string    `json:"protect"`
+	Reads    uint64    `json:"reads"`
+	Failed   uint64    `json:"failed"`
+	Findings []Finding `json:"findings"`
+	// Found is the exporter's account, Truth the origin's own.
+	Found Found `json:"found"`
+	Truth Truth `json:"truth"`
+	OK    bool  `json:"ok"`
+	// Disagreements say where the two differ; empty if OK.
+	Disagreements []string `json:"disagreements,omitempty"`
+}
+
+// Finding is an incident as the result tells it.
+type Finding struct {
+	Detector string             `json:"detector"`
+	Cache    string             `json:"cache"`
+	Key      string             `json:"key"` // the key's group
+	Severity string             `json:"severity"`
+	Onset    signal.Nanos       `json:"onset"`
+	Detected signal.Nanos       `json:"detected"`
+	Cleared  signal.Nanos       `json:"cleared,omitempty"`
+	Evidence map[string]float64 `json:"evidence"`
+}
+
+// Found is the exporter's account of a run.
+type Found struct {
+	Recomputes    uint64  `json:"recomputes"`
+	Duplicates    uint64  `json:"duplicates"`
+	Peak          int     `json:"peak_max"`
+	WastedSeconds float64 `json:"wasted_seconds"`
+}
+
+// Account returns the exporter's account in totals, and the greatest peak among
+// findings.
+func Account(totals []fleet.CacheTotals, findings []Finding) Found {
+	var f Found
+	for _, t := range totals {
+		if t.Cache == Cache {
+			f.Recomputes, f.Duplicates, f.WastedSeconds = t.Recomputes, t.Duplicates, t.Wasted.Seconds()
+		}
+	}
+	for _, x := range findings {
+		f.Peak = max(f.Peak, int(x.Evidence["peak"]))
+	}
+	return f
+}
+
+// Judge sets OK and Disagreements: whether the exporter found what happened, and
+// nothing else.
+func (r *Result) Judge(o Options) {
+	o = o.withDefaults()
+	bad := func(format string, a ...any) { r.Disagreements = append(r.Disagreements, fmt.Sprintf(format, a...)) }
+	if int(r.Found.Recomputes) != r.Truth.Recomputes {
+		bad("the exporter counted %d recomputes, the origin %d", r.Found.Recomputes, r.Truth.Recomputes)
+	}
+	if o.Protect != ProtectXFetch && int(r.Found.Duplicates) != r.Truth.Duplicates {
+		bad("the exporter counted %d duplicates, the origin %d", r.Found.Duplicates, r.Truth.Duplicates)
+	}
+	paged := false
+	for _, f := range r.Findings {
+		paged = paged || f.Severity == detectors.Page.String()
+		if f.Detector != "hot-key-expiry" && f.Severity == detectors.Page.String() {
+			bad("the exporter paged for %s, which did not happen", f.Detector)
+		}
+	}
+	// The detector pages for a naive dogpile of at least 20, or the budget.
+	dogpile := o.Protect == ProtectNone && r.Truth.PeakMax >= max(20, o.Budget)
+	switch {
+	case dogpile && !paged:
+		bad("%d recomputes ran at once and nobody was paged", r.Truth.PeakMax)
+	case !dogpile && paged:
+		bad("somebody was paged, and at most %d recomputes ran at once", r.Truth.PeakMax)
+	case dogpile && math.Abs(float64(r.Found.Peak-r.Truth.PeakMax)) > peakTolerance:
+		bad("the exporter saw at most %d recomputes at once, the origin %d", r.Found.Peak, r.Truth.PeakMax)
+	}
+	r.OK = len(r.Disagreements) == 0
+}
+
+// peakTolerance allows for recomputes that begin or end within the microseconds
+// between the two accounts' looks at the clock.
+const peakTolerance = 3
+
+// Expected returns what theory says of the mean number of recomputes per
+// expiry, and on what grounds; zero if it says nothing exact.
+func (o Options) Expected() (mean float64, grounds string) {
+	o = o.withDefaults()
+	switch o.Protect {
+	case ProtectNone:
+		return o.Rate*o.Recompute.Seconds() + 1, "rate x recompute time + 1"
+	case ProtectXFetch:
+		return math.E, "e, for XFetch with beta 1"
+	default:
+		return 0, fmt.Sprintf("at most one per instance, %d", o.Instances)
+	}
+}
