@@ -27,6 +27,26 @@ type Detector interface {
 	Observe(t *signal.Tick) []Finding
 }
 
+// Limited is a [Detector] that can say what it could not judge.
+type Limited interface {
+	Detector
+	// Limits returns what kept the detector from judging a cache fully at the
+	// last regular tick, sorted by cache. A cache with neither a finding nor
+	// a limit is healthy as far as this detector can tell. The slice is
+	// the caller's.
+	Limits() []Limit
+}
+
+// Limit is one reason why a detector does not know enough of a cache.
+type Limit struct {
+	Cache string `json:"cache"`
+	// Blind is set if nothing could be judged, so that silence says nothing.
+	// Otherwise a cruder rule was used.
+	Blind bool `json:"blind,omitempty"`
+	// Reason is a sentence: what is missing, and what that means.
+	Reason string `json:"reason"`
+}
+
 // Severity says who should care, and when.
 type Severity uint8
 

@@ -1,0 +1,38 @@
+package incident_test
+
+import (
+	"testing"
+
+	"github.com/stampede-exporter/stampede-exporter/detectors"
+	"github.com/stampede-exporter/stampede-exporter/internal/incident"
+)
+
+// BenchmarkApply is one tick at which the most incidents there may be are open
+// and all get fresh evidence.
+func BenchmarkApply(b *testing.B) {
+	m := newManager(b, incident.Options{})
+	var fs []detectors.Finding
+	for i := range 10_000 {
+		fs = append(fs, page(key(uint64(i))))
+	}
+	b.ReportAllocs()
+	at := 0.0
+	for b.Loop() {
+		at++
+		m.Apply(after(at), fs)
+	}
+}
+
+// BenchmarkOpen lists them.
+func BenchmarkOpen(b *testing.B) {
+	m := newManager(b, incident.Options{})
+	var fs []detectors.Finding
+	for i := range 10_000 {
+		fs = append(fs, page(key(uint64(i))))
+	}
+	m.Apply(after(1), fs)
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Open()
+	}
+}
