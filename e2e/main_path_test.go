@@ -1,8 +1,8 @@
 package e2e_test
 
 import (
+	"fmt"
 	"math"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -80,8 +80,9 @@ func checkPage(t *testing.T, r *rig) {
 	}
 	// 300 reads/s for 400 ms make 121 at the full height of a burst. The alert
 	// may be from the burst's beginning, where the page is due, but no earlier.
-	if peak, err := strconv.ParseFloat(a.Annotations["peak"], 64); err != nil || peak < 20 || peak > 200 {
-		t.Errorf("peak %q (%v); want 20 to 200", a.Annotations["peak"], err)
+	var peak float64
+	if _, err := fmt.Sscanf(a.Annotations["peak"], "%f recomputes", &peak); err != nil || peak < 20 || peak > 200 {
+		t.Errorf("peak %q (%v); want 20 to 200 recomputes", a.Annotations["peak"], err)
 	}
 	t.Logf("paged: %s", a.Annotations["summary"])
 }
@@ -89,13 +90,23 @@ func checkPage(t *testing.T, r *rig) {
 // checkFigures holds the exporter's count against the services' own.
 func checkFigures(t *testing.T, r *rig) {
 	t.Helper()
-	eventually(t, 30*time.Second, "the exporter and the services agree on how many recomputes there were", func() bool {
-		truth := r.queries()
-		return truth > 200 && r.counted() == truth && r.queries() == truth
-	})
-	duplicates := metric("http://"+r.web+"/metrics", "stampede_fleet_duplicate_recomputes_total", "cache=feed")
-	bursts := r.counted() - duplicates
-	if mean := r.counted() / bursts; math.Abs(mean-121) > 40 {
-		t.Errorf("%v recomputes in %v bursts, %.0f each; want about 300/s x 0.4 s + 1 = 121", r.counted(), bursts, mean)
+	duplicates := func() float64 {
+		return metric("http://"+r.web+"/metrics", "stampede_fleet_duplicate_recomputes_total", "cache=feed")
 	}
+	var truth, bursts float64
+	eventually(t, 60*time.Second, "the exporter and the services agree on how many recomputes there were", func() bool {
+		truth = r.queries()
+		if truth < 300 || r.counted() != truth {
+			return false
+		}
+		time.Sleep(1500 * time.Millisecond) // duplicates are counted at the next tick
+		bursts = truth - duplicates()
+		return r.queries() == truth && r.counted() == truth
+	})
+	// The first burst is that of a cold start, and grows with whatever it takes
+	// three processes to start.
+	if mean := truth / bursts; math.Abs(mean-121) > 40 {
+		t.Errorf("%v recomputes in %v bursts, %.0f each; want about 300/s x 0.4 s + 1 = 121", truth, bursts, mean)
+	}
+	t.Logf("%v recomputes in %v bursts, as the services count them too", truth, bursts)
 }

@@ -57,6 +57,7 @@ type entry struct {
 	queued   bool
 	delta    *signal.Window    // the open window; nil if nothing happened yet
 	closed   []signal.Interval // recomputes that ended in it
+	cut      uint64            // highest rank that is still of use; see finish
 }
 
 // slot is one running recompute.

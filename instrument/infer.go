@@ -22,7 +22,7 @@ func (m *Monitor) ObserveStore(ctx context.Context, key string, x Expiry) {
 	if !explicit(ctx, e) && e.onlyPresumed() {
 		if p, ok := e.claim(ctx); ok {
 			took = e.infer(m, w, p, now, before)
-			urgent = e.inferredAtOnce() >= m.opt.UrgentInFlight && e.hurry(now)
+			urgent = e.inferredAtOnce(m.opt.UrgentInFlight, p.at) && e.hurry(now)
 		}
 	}
 	ttl := e.stored(w, now, x)
@@ -86,16 +86,15 @@ func (e *entry) infer(m *Monitor, w *signal.Window, p pending, now, before int64
 	return time.Duration(now - start)
 }
 
-// inferredAtOnce returns how many of the recomputes that ended in the open
-// window overlap the latest. e.mu is held.
-func (e *entry) inferredAtOnce() int {
-	n, last := 0, e.closed[len(e.closed)-1]
-	for _, iv := range e.closed {
-		if iv.End > last.Start {
-			n++
+// inferredAtOnce reports whether n of the recomputes that ended in the open
+// window overlap the latest, itself included. e.mu is held.
+func (e *entry) inferredAtOnce(n int, start int64) bool {
+	for i := len(e.closed) - 1; i >= 0 && n > 0; i-- {
+		if e.closed[i].End > signal.Nanos(start) {
+			n--
 		}
 	}
-	return n
+	return n <= 0
 }
 
 // presume starts the recompute that the miss p is taken to be. e.mu is held.

@@ -3,6 +3,7 @@ package instrument
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/stampede-exporter/stampede-exporter/signal"
@@ -228,12 +229,25 @@ func (e *entry) finish(w *signal.Window, iv signal.Interval, unlisted bool) {
 	w.Busy += d
 	w.BusyMax = max(w.BusyMax, d)
 	e.lastRun = d
-	if unlisted || e.isRest() {
-		w.Sampled = true
+	switch {
+	case e.isRest():
+		return
+	case unlisted && !w.Sampled:
+		w.Sampled, e.cut = true, math.MaxUint64
+		return
+	case unlisted:
+		return
+	}
+	// Once there are too many, only those that would be in the sample are
+	// kept, so that a burst of any size costs a comparison each.
+	if w.Sampled && iv.Rank() > e.cut {
 		return
 	}
 	if e.closed = append(e.closed, iv); len(e.closed) > maxClosed {
 		e.closed = signal.SampleIntervals(e.closed, signal.MaxIntervals)
-		w.Sampled = true
+		w.Sampled, e.cut = true, 0
+		for _, kept := range e.closed {
+			e.cut = max(e.cut, kept.Rank())
+		}
 	}
 }

@@ -28,6 +28,10 @@ type Interval struct {
 // Running reports whether the recompute had not ended when it was reported.
 func (i Interval) Running() bool { return i.End == 0 }
 
+// Rank orders intervals at random, but the same way everywhere: a sample of n is
+// the n of lowest rank. See [SampleIntervals].
+func (i Interval) Rank() uint64 { return mix(i.ID) }
+
 // Overlap is the most intervals of one kind that ran at one instant, and how
 // long more than one did.
 type Overlap struct {
@@ -112,7 +116,7 @@ func compareIntervals(a, b Interval) int {
 func SampleIntervals(ivs []Interval, n int) []Interval {
 	if len(ivs) > n {
 		slices.SortFunc(ivs, func(a, b Interval) int {
-			return cmp.Or(cmp.Compare(mix(a.ID), mix(b.ID)), cmp.Compare(a.ID, b.ID))
+			return cmp.Compare(a.Rank(), b.Rank())
 		})
 		ivs = ivs[:n]
 	}
