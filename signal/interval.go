@@ -48,33 +48,51 @@ type Overlap struct {
 // but one.
 func (o Overlap) Duplicates() uint64 { return uint64(o.Count - o.Bursts) }
 
-// Sweep measures how the provoked intervals in ivs overlap. A running interval
-// lasts until now. An interval that ends at the very instant another starts
-// does not overlap it. The survivor of a burst, whose work was not wasted, is
-// the first to end with [OutcomeOK], else the first to start. ivs is not
-// changed. O(n log n).
+// Sweep measures how the provoked intervals in ivs overlap. An interval that
+// ends at the very instant another starts does not overlap it, unless it took no
+// time that the clock could see. A running interval runs at now. The survivor
+// of a burst, whose work was not wasted, is the first to end with [OutcomeOK],
+// else the first to start. ivs is not changed. O(n log n).
 func Sweep(ivs []Interval, now Nanos) Overlap {
+	runs := make([]run, 0, len(ivs))
+	for _, iv := range ivs {
+		if iv.Cause.Provoked() {
+			runs = append(runs, newRun(iv, now))
+		}
+	}
+	o := Overlap{Count: len(runs)}
+	o.findPeak(runs)
+	o.findBursts(runs)
+	return o
+}
+
+// run is an interval whose end is known, or taken to be.
+type run struct {
+	Interval
+	gone Nanos // the first instant at which it does not run
+}
+
+func newRun(iv Interval, now Nanos) run {
+	if iv.Running() {
+		iv.End = max(now, iv.Start)
+		return run{iv, iv.End + 1}
+	}
+	iv.End = max(iv.End, iv.Start)
+	return run{iv, max(iv.End, iv.Start+1)}
+}
+
+func (o *Overlap) findPeak(runs []run) {
 	type edge struct {
 		at    Nanos
 		delta int
 	}
-	edges := make([]edge, 0, 2*len(ivs))
-	sorted := make([]Interval, 0, len(ivs))
-	for _, iv := range ivs {
-		if !iv.Cause.Provoked() {
-			continue
-		}
-		if iv.Running() {
-			iv.End = max(now, iv.Start)
-		}
-		iv.End = max(iv.End, iv.Start)
-		sorted = append(sorted, iv)
-		edges = append(edges, edge{iv.Start, 1}, edge{iv.End, -1})
+	edges := make([]edge, 0, 2*len(runs))
+	for i := range runs {
+		edges = append(edges, edge{runs[i].Start, 1}, edge{runs[i].gone, -1})
 	}
 	slices.SortFunc(edges, func(a, b edge) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.delta, b.delta))
 	})
-	o := Overlap{Count: len(sorted)}
 	running := 0
 	for _, e := range edges {
 		running += e.delta
@@ -85,25 +103,28 @@ func Sweep(ivs []Interval, now Nanos) Overlap {
 			o.Onset = e.at
 		}
 	}
-	slices.SortFunc(sorted, compareIntervals)
-	for i := 0; i < len(sorted); {
-		survivor, end := sorted[i], sorted[i].End
+}
+
+// findBursts sorts runs.
+func (o *Overlap) findBursts(runs []run) {
+	slices.SortFunc(runs, func(a, b run) int { return compareIntervals(a.Interval, b.Interval) })
+	for len(runs) > 0 {
+		survivor, gone := runs[0].Interval, runs[0].gone
 		total := time.Duration(0)
-		j := i
-		for ; j < len(sorted) && (j == i || sorted[j].Start < end); j++ {
-			iv := sorted[j]
-			end = max(end, iv.End)
-			total += iv.End.Sub(iv.Start)
-			if iv.Outcome == OutcomeOK && (survivor.Outcome != OutcomeOK || iv.End < survivor.End) {
-				survivor = iv
+		n := 0
+		for ; n < len(runs) && (n == 0 || runs[n].Start < gone); n++ {
+			r := &runs[n]
+			gone = max(gone, r.gone)
+			total += r.End.Sub(r.Start)
+			if r.Outcome == OutcomeOK && (survivor.Outcome != OutcomeOK || r.End < survivor.End) {
+				survivor = r.Interval
 			}
 		}
 		o.Bursts++
 		o.Total += total
 		o.Wasted += total - survivor.End.Sub(survivor.Start)
-		i = j
+		runs = runs[n:]
 	}
-	return o
 }
 
 func compareIntervals(a, b Interval) int {

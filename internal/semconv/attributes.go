@@ -18,19 +18,19 @@ const (
 
 // Attributes of both events.
 const (
-	AttrCache = "cache.name"
+	AttrCache = "cache.name" // string
 )
 
 // Attributes of stampede.window. Absent means zero, except where the window's
 // stampede.unknown says the source could not see it.
 const (
-	AttrKeyID      = "stampede.key.id"    // string: 16 hexadecimal digits
-	AttrKeyGroup   = "stampede.key.group" // string
-	AttrKeyText    = "stampede.key.text"  // bytes, opt-in
-	AttrGeneration = "stampede.generation"
-	AttrStart      = "stampede.start"   // int, Unix nanoseconds
-	AttrEnd        = "stampede.end"     // int, Unix nanoseconds
-	AttrUnknown    = "stampede.unknown" // int, bits of signal.Unknown
+	AttrKeyID      = "stampede.key.id"     // string: 16 hexadecimal digits
+	AttrKeyGroup   = "stampede.key.group"  // string
+	AttrKeyText    = "stampede.key.text"   // bytes, opt-in
+	AttrGeneration = "stampede.generation" // string
+	AttrStart      = "stampede.start"      // int, Unix nanoseconds
+	AttrEnd        = "stampede.end"        // int, Unix nanoseconds
+	AttrUnknown    = "stampede.unknown"    // int, bits of signal.Unknown
 
 	AttrHits   = "stampede.lookups.hits"
 	AttrMisses = "stampede.lookups.misses"
@@ -77,6 +77,8 @@ const (
 
 	AttrRequests = "stampede.origin.requests"
 	AttrAttempts = "stampede.origin.attempts"
+
+	AttrShares = "stampede.shares" // string, JSON; in merged windows only, docs/wire.md
 )
 
 // Attributes of stampede.vitals; lookups as above, but cumulative.
@@ -89,7 +91,7 @@ const (
 	AttrDropped      = "stampede.records.dropped"
 	AttrExpiredKeys  = "stampede.keys.expired"
 	AttrEvictedKeys  = "stampede.keys.evicted"
-	AttrOrigin       = "stampede.origin"
+	AttrOrigin       = "stampede.origin" // string
 	AttrOriginBudget = "stampede.origin.budget"
 	AttrClosing      = "stampede.closing" // bool
 )

@@ -128,7 +128,7 @@ var (
 	OriginBudget = Metric{"stampede_origin_budget", Gauge, "{recompute}", []string{LabelOrigin},
 		"Recomputes the origin can run at once, as declared."}
 	OriginUse = Metric{"stampede_origin_budget_use_ratio", Gauge, "1", []string{LabelOrigin},
-		"Most recomputes running at one instant in the last 20 to 30 seconds over the origin's budget."}
+		"Most recomputes of one key running at one instant in the last 20 to 30 seconds over the origin's budget."}
 	InstancesReporting = Metric{"stampede_instances_reporting", Gauge, "{instance}", []string{LabelCache},
 		"Instances that reported within the last five seconds."}
 	InstancesSilent = Metric{"stampede_instances_silent", Gauge, "{instance}", []string{LabelCache},
@@ -149,8 +149,14 @@ var (
 		"Ticks a detector failed to look at because it panicked."}
 	FleetKeys = Metric{"stampede_exporter_keys", Gauge, "{key}", nil,
 		"Keys with an episode in memory."}
+	UnusedWindows = Metric{"stampede_exporter_unused_windows_total", Counter, "{window}", []string{LabelReason},
+		"Windows accepted but not used: from too far in the future or the past, or received before."}
 	FleetOverflowed = Metric{"stampede_exporter_overflowed_windows_total", Counter, "{window}", nil,
 		"Windows on keys the exporter had no room for."}
+	IncidentsOverflowed = Metric{"stampede_exporter_overflowed_findings_total", Counter, "{finding}", nil,
+		"Findings that opened no incident because too many were open."}
+	StateSaves = Metric{"stampede_exporter_state_saves_total", Counter, "{save}", []string{LabelOutcome},
+		"Writes of the state file, by outcome: ok or failed."}
 	Notifications = Metric{"stampede_exporter_notifications_total", Counter, "{notification}", []string{LabelNotifier, LabelOutcome},
 		"Notifications sent, by outcome: ok or failed."}
 	ConfigReload = Metric{"stampede_exporter_config_last_reload_successful", Gauge, "1", nil,
@@ -182,6 +188,7 @@ func Application() []Metric {
 func Exporter() []Metric {
 	return []Metric{Incidents, IncidentsOpened, FleetInFlightPeak, FleetMissPeak, FleetRecomputes, FleetDuplicates, FleetWasted,
 		FleetBusy, OriginBudget, OriginUse, InstancesReporting, InstancesSilent, WindowsReceived, VitalsReceived, RecordsRejected,
-		LateWindows, ClockOffset, TickDuration, DetectorPanics, FleetKeys, FleetOverflowed, Notifications, ConfigReload, ConfigReloadTime,
+		LateWindows, ClockOffset, TickDuration, DetectorPanics, FleetKeys, UnusedWindows, FleetOverflowed,
+		IncidentsOverflowed, StateSaves, Notifications, ConfigReload, ConfigReloadTime,
 		ProbeSuccess, ProbeDuration, ProbeFailures, ServerLookups, ServerExpired, ServerEvicted}
 }
