@@ -57,6 +57,7 @@ type entry struct {
 	queued   bool
 	delta    *signal.Window    // the open window; nil if nothing happened yet
 	closed   []signal.Interval // recomputes that ended in it
+	owed     []signal.Interval // likewise, that an earlier window said were running
 	cut      uint64            // highest rank that is still of use; see finish
 }
 
@@ -65,6 +66,7 @@ type slot struct {
 	id    uint64 // zero if free
 	start int64
 	cause signal.Cause
+	told  bool // a window has said that it runs, and a later one must say that it ended
 }
 
 // pending is a miss that may turn out to be the start of a recompute.

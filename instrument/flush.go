@@ -171,18 +171,31 @@ func (m *Monitor) take(e *entry, now int64) *signal.Window {
 	return w
 }
 
-// intervals returns the recomputes that ended in w and those that still run,
-// and hands them over. e.mu is held.
+// intervals returns the recomputes that ended in w and those that still run, or
+// a sample of them, and hands them over. Those that were said to run before are
+// always among them, or they would seem to run for ever; there are never more of
+// them than fit. e.mu is held.
 func (e *entry) intervals(w *signal.Window) []signal.Interval {
-	ivs := e.closed
-	e.closed = nil
+	must, rest := e.owed, e.closed
+	e.owed, e.closed, e.cut = nil, nil, 0
 	for _, s := range e.slots {
-		if s.id != 0 {
-			ivs = append(ivs, signal.Interval{ID: s.id, Start: signal.Nanos(s.start), Cause: s.cause})
+		iv := signal.Interval{ID: s.id, Start: signal.Nanos(s.start), Cause: s.cause}
+		switch {
+		case s.id == 0:
+		case s.told:
+			must = append(must, iv)
+		default:
+			rest = append(rest, iv)
 		}
 	}
-	w.Sampled = w.Sampled || len(ivs) > signal.MaxIntervals
-	return signal.SampleIntervals(ivs, signal.MaxIntervals)
+	room := signal.MaxIntervals - len(must)
+	w.Sampled = w.Sampled || len(rest) > room
+	rest = signal.SampleIntervals(rest, room)
+	for i := range e.slots {
+		s := &e.slots[i]
+		s.told = s.told || s.id != 0 && slices.ContainsFunc(rest, func(iv signal.Interval) bool { return iv.ID == s.id })
+	}
+	return signal.SampleIntervals(append(must, rest...), signal.MaxIntervals)
 }
 
 // name says of the key what may be said. e.mu is held.

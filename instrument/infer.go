@@ -82,7 +82,9 @@ func (e *entry) infer(m *Monitor, w *signal.Window, p pending, now, before int64
 	}
 	w.Recomputes.Started[p.cause]++
 	e.judge(w, before > p.at, false)
-	e.finish(w, signal.Interval{ID: m.runIDs.Add(1), Start: signal.Nanos(start), End: signal.Nanos(now), Cause: p.cause, Outcome: signal.OutcomeOK}, false)
+	iv := signal.Interval{ID: m.runIDs.Add(1), Start: signal.Nanos(start), End: signal.Nanos(now), Cause: p.cause, Outcome: signal.OutcomeOK}
+	e.tally(w, iv)
+	e.keep(w, iv)
 	return time.Duration(now - start)
 }
 

@@ -124,6 +124,49 @@ func TestNaiveDogpileIsCountedExactly(t *testing.T) {
 	}
 }
 
+func TestSampledIntervalsNeverClaimMoreThanThereWas(t *testing.T) {
+	m, r, c := newMonitor(t, instrument.Options{})
+	const rate, seconds, takes = 500, 3, 200 * time.Millisecond // 100 at once
+	type running struct {
+		run instrument.Run
+		end time.Time
+	}
+	var now []running
+	var peak int
+	for i := range rate * seconds {
+		for len(now) > 0 && !now[0].end.After(c.Now()) {
+			now[0].run.End(signal.OutcomeOK)
+			now = now[1:]
+		}
+		now = append(now, running{m.Begin("k", instrument.Start{}), c.Now().Add(takes)})
+		peak = max(peak, len(now))
+		c.Step(time.Second / rate)
+		if i%rate == rate-1 {
+			m.Flush()
+		}
+		if i%50 == 49 {
+			m.FlushUrgent()
+		}
+	}
+	for _, x := range now {
+		x.run.End(signal.OutcomeOK)
+	}
+	m.Flush()
+	w := r.merged(t)
+	o := signal.Sweep(w.Intervals, w.End)
+	if low, high := w.PeakBounds(w.End); !w.Sampled || low > peak || high < peak {
+		t.Errorf("sampled %v, peak %d to %d; want it sampled, and %d within", w.Sampled, low, high, peak)
+	}
+	if o.Total > w.Busy {
+		t.Errorf("the intervals last %v in all, and the recomputes %v", o.Total, w.Busy)
+	}
+	for _, iv := range w.Intervals {
+		if iv.Running() {
+			t.Fatalf("all have ended, and one seems to run: %+v", iv)
+		}
+	}
+}
+
 func TestRecomputeThatStartsWhileFreshIsWasted(t *testing.T) {
 	m, r, c := newMonitor(t, instrument.Options{})
 	m.ObserveMiss(t.Context(), "k")

@@ -3,7 +3,6 @@ package instrument
 import (
 	"context"
 	"errors"
-	"math"
 	"time"
 
 	"github.com/stampede-exporter/stampede-exporter/signal"
@@ -207,10 +206,12 @@ func (r Run) end(o signal.Outcome, cause signal.Cause) {
 // finishRun ends r at now, and reports whether it had not ended before. e.mu is
 // held.
 func (e *entry) finishRun(r Run, now int64, cause signal.Cause, o signal.Outcome) bool {
+	told := false
 	if r.slot >= 0 {
 		if e.slots[r.slot].id != r.id {
 			return false
 		}
+		told = e.slots[r.slot].told
 		e.slots[r.slot] = slot{}
 		e.free = append(e.free, r.slot)
 	}
@@ -218,29 +219,33 @@ func (e *entry) finishRun(r Run, now int64, cause signal.Cause, o signal.Outcome
 	if r.cause.Provoked() && e.running > 0 {
 		e.running--
 	}
-	e.finish(w, signal.Interval{ID: r.id, Start: signal.Nanos(r.start), End: signal.Nanos(max(now, r.start)), Cause: cause, Outcome: o}, r.slot < 0)
+	iv := signal.Interval{ID: r.id, Start: signal.Nanos(r.start), End: signal.Nanos(max(now, r.start)), Cause: cause, Outcome: o}
+	e.tally(w, iv)
+	switch {
+	case told:
+		e.owed = append(e.owed, iv)
+	case r.slot >= 0:
+		e.keep(w, iv)
+	case !e.isRest():
+		w.Sampled = true
+	}
 	return true
 }
 
-// finish counts a recompute that ended. e.mu is held.
-func (e *entry) finish(w *signal.Window, iv signal.Interval, unlisted bool) {
+// tally counts a recompute that ended. e.mu is held.
+func (e *entry) tally(w *signal.Window, iv signal.Interval) {
 	d := iv.End.Sub(iv.Start)
 	w.Recomputes.Ended[iv.Cause][iv.Outcome]++
 	w.Busy += d
 	w.BusyMax = max(w.BusyMax, d)
 	e.lastRun = d
-	switch {
-	case e.isRest():
-		return
-	case unlisted && !w.Sampled:
-		w.Sampled, e.cut = true, math.MaxUint64
-		return
-	case unlisted:
-		return
-	}
-	// Once there are too many, only those that would be in the sample are
-	// kept, so that a burst of any size costs a comparison each.
-	if w.Sampled && iv.Rank() > e.cut {
+}
+
+// keep remembers one that ended for the open window. Once there are too many,
+// only those that would be in the sample are kept, so that a burst of any size
+// costs a comparison each. e.mu is held.
+func (e *entry) keep(w *signal.Window, iv signal.Interval) {
+	if e.isRest() || e.cut != 0 && iv.Rank() > e.cut {
 		return
 	}
 	if e.closed = append(e.closed, iv); len(e.closed) > maxClosed {

@@ -61,6 +61,15 @@ func TestInstants(t *testing.T) {
 	}
 }
 
+func TestLookupsAddUp(t *testing.T) {
+	t.Parallel()
+	l := signal.Lookups{Hits: 1, Misses: 2, Stale: 3, Errors: 4}
+	l.Add(signal.Lookups{Hits: 10, Misses: 20, Stale: 30, Errors: 40})
+	if l != (signal.Lookups{Hits: 11, Misses: 22, Stale: 33, Errors: 44}) || l.Total() != 110 {
+		t.Errorf("%+v, %d in all", l, l.Total())
+	}
+}
+
 func TestRecomputesAreCountedByCause(t *testing.T) {
 	t.Parallel()
 	var r signal.Recomputes

@@ -12,8 +12,9 @@ import (
 	"github.com/stampede-exporter/stampede-exporter/internal/semconv"
 )
 
-// maxLabelBytes bounds a label value that came from outside.
-const maxLabelBytes = 128
+// maxLabelBytes bounds a label value that came from outside. It is no less than
+// what the receivers accept as a name, so that no two names become one.
+const maxLabelBytes = 256
 
 // NewDesc returns the description of m, for a collector that makes its metrics
 // when it is scraped.
@@ -61,7 +62,7 @@ func Const(d *prometheus.Desc, k semconv.Kind, v float64, labels ...string) prom
 	return m
 }
 
-// Label makes s fit to be a label value: valid UTF-8 of at most 128 bytes. One
+// Label makes s fit to be a label value: valid UTF-8 of at most 256 bytes. One
 // that is not would cost the whole scrape.
 func Label(s string) string {
 	if len(s) > maxLabelBytes {

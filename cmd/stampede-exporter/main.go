@@ -1,0 +1,76 @@
+// Command stampede-exporter detects cache stampedes. It receives what
+// instrumented applications report over OTLP, watches cache servers from
+// outside, and tells of what it finds on its pages, in its metrics and to
+// Alertmanager.
+//
+// Run it with --help for its commands; docs/configuration.md describes its
+// configuration file.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/common/promslog"
+	promslogflag "github.com/prometheus/common/promslog/flag"
+	"github.com/prometheus/common/version"
+)
+
+const name = "stampede-exporter"
+
+// command is one command of the program. Each is in a file of its own, where a
+// function adds its flags to the application and returns it.
+type command struct {
+	clause *kingpin.CmdClause
+	// run does the work until it is done or ctx is. Its error is for the
+	// operator, and makes the program exit with 1.
+	run func(ctx context.Context, env environment) error
+}
+
+// environment is what a command may write to.
+type environment struct {
+	stdout, stderr io.Writer
+	log            *slog.Logger
+}
+
+// commands returns every command, in the order the help lists them.
+func commands(app *kingpin.Application) []command {
+	return []command{
+		serveCommand(app),
+		demoCommand(app),
+		checkConfigCommand(app),
+		dashboardsCommand(app),
+		alertsCommand(app),
+	}
+}
+
+func main() {
+	app := kingpin.New(name, "Detects cache stampedes: who recomputes what, how often, and at whose cost.")
+	app.Version(version.Print(name))
+	app.HelpFlag.Short('h')
+	// The flags people look for are those of the default command.
+	app.UsageTemplate(kingpin.LongHelpTemplate)
+	logging := &promslog.Config{}
+	promslogflag.AddFlags(app, logging)
+	all := commands(app)
+
+	chosen := kingpin.MustParse(app.Parse(os.Args[1:]))
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	env := environment{stdout: os.Stdout, stderr: os.Stderr, log: promslog.New(logging)}
+	for _, c := range all {
+		if c.clause.FullCommand() != chosen {
+			continue
+		}
+		if err := c.run(ctx, env); err != nil {
+			fmt.Fprintf(os.Stderr, "%s: error: %v\n", name, err)
+			os.Exit(1)
+		}
+	}
+}

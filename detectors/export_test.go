@@ -1,0 +1,4 @@
+package detectors
+
+// Remembered returns how many keys d remembers.
+func Remembered(d Detector) int { return len(d.(*hotKeyExpiry).keys) }

@@ -1,0 +1,54 @@
+package config
+
+import (
+	"fmt"
+	"time"
+
+	promconfig "github.com/prometheus/common/config"
+	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/stampede-exporter/stampede-exporter/alerts"
+)
+
+// Default returns the configuration of an empty file.
+func Default() *Config {
+	return &Config{
+		RunbookURL: alerts.DefaultRunbooks,
+		OTLP:       OTLP{MaxRequestBytes: 16 << 20},
+		Fleet:      Fleet{MaxKeys: 100_000, MaxSources: 20_000, Lateness: 2 * time.Second},
+	}
+}
+
+// UnmarshalYAML fills in defaults for what the file leaves out. It has the
+// form with a function because the form with a node would decode without the
+// check for unknown fields.
+func (a *Alertmanager) UnmarshalYAML(unmarshal func(any) error) error {
+	*a = Alertmanager{MinSeverity: "ticket", Resend: 30 * time.Second, Timeout: 10 * time.Second, HTTP: promconfig.DefaultHTTPClientConfig}
+	type plain Alertmanager
+	return at(unmarshal((*plain)(a)), "alertmanager", "http_config")
+}
+
+// UnmarshalYAML fills in defaults for what the file leaves out.
+func (p *Probe) UnmarshalYAML(unmarshal func(any) error) error {
+	*p = Probe{Interval: time.Second}
+	type plain Probe
+	if err := unmarshal((*plain)(p)); err != nil {
+		return at(err, "probes")
+	}
+	if p.Service == "" {
+		p.Service = p.Type
+	}
+	if p.Timeout == 0 {
+		p.Timeout = p.Interval * 4 / 5
+	}
+	return nil
+}
+
+// UnmarshalYAML refuses what is not a whole number, which the decoder would
+// round.
+func (c *Count) UnmarshalYAML(n *yaml.Node) error {
+	if tag := n.ShortTag(); tag != "!!int" {
+		return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: cannot unmarshal %s `%s` into int", n.Line, tag, n.Value)}}
+	}
+	return n.Decode((*int)(c))
+}
