@@ -113,7 +113,9 @@ func (s *demoScreen) result(d *demoRun, r *demo.Result) {
 	t, f := r.Truth, r.Found
 	s.line("\n%-28s %12s %12s", "", "exporter", "truth")
 	s.line("%-28s %12d %12d", "recomputes set off by a miss", f.Recomputes, t.Recomputes)
-	if d.o.Protect != demo.ProtectXFetch {
+	if d.o.Protect == demo.ProtectXFetch {
+		s.line("%-28s %12d %12d", "recomputes ahead of expiry", f.Early, t.Early)
+	} else {
 		s.line("%-28s %12d %12d", "of them in vain", f.Duplicates, t.Duplicates)
 	}
 	if f.Peak > 0 {

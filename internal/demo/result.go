@@ -40,6 +40,7 @@ type Finding struct {
 type Found struct {
 	Recomputes    uint64  `json:"recomputes"`
 	Duplicates    uint64  `json:"duplicates"`
+	Early         uint64  `json:"early"`
 	Peak          int     `json:"peak_max"`
 	WastedSeconds float64 `json:"wasted_seconds"`
 }
@@ -50,7 +51,7 @@ func Account(totals []fleet.CacheTotals, findings []Finding) Found {
 	var f Found
 	for _, t := range totals {
 		if t.Cache == Cache {
-			f.Recomputes, f.Duplicates, f.WastedSeconds = t.Recomputes, t.Duplicates, t.Wasted.Seconds()
+			f = Found{Recomputes: t.Recomputes, Duplicates: t.Duplicates, Early: t.Early, WastedSeconds: t.Wasted.Seconds()}
 		}
 	}
 	for _, x := range findings {
@@ -66,6 +67,9 @@ func (r *Result) Judge(o Options) {
 	bad := func(format string, a ...any) { r.Disagreements = append(r.Disagreements, fmt.Sprintf(format, a...)) }
 	if int(r.Found.Recomputes) != r.Truth.Recomputes {
 		bad("the exporter counted %d recomputes, the origin %d", r.Found.Recomputes, r.Truth.Recomputes)
+	}
+	if int(r.Found.Early) != r.Truth.Early {
+		bad("the exporter counted %d early recomputes, the origin %d", r.Found.Early, r.Truth.Early)
 	}
 	if o.Protect != ProtectXFetch && int(r.Found.Duplicates) != r.Truth.Duplicates {
 		bad("the exporter counted %d duplicates, the origin %d", r.Found.Duplicates, r.Truth.Duplicates)

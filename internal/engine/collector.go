@@ -12,7 +12,7 @@ import (
 
 // collected is every metric that is made when it is scraped.
 var collected = []semconv.Metric{
-	semconv.FleetInFlightPeak, semconv.FleetMissPeak, semconv.FleetRecomputes, semconv.FleetDuplicates, semconv.FleetWasted, semconv.FleetBusy,
+	semconv.FleetInFlightPeak, semconv.FleetMissPeak, semconv.FleetRecomputes, semconv.FleetDuplicates, semconv.FleetEarly, semconv.FleetWasted, semconv.FleetBusy,
 	semconv.OriginBudget, semconv.OriginUse, semconv.InstancesReporting, semconv.InstancesSilent,
 	semconv.LateWindows, semconv.UnusedWindows, semconv.FleetOverflowed, semconv.FleetKeys, semconv.ClockOffset,
 	semconv.Incidents, semconv.IncidentsOpened, semconv.IncidentsOverflowed, semconv.StateSaves,
@@ -64,6 +64,7 @@ func collectTotals(t *fleet.CacheTotals, out emit) {
 	out(semconv.FleetMissPeak, float64(t.MissPeak), t.Cache)
 	out(semconv.FleetRecomputes, float64(t.Recomputes), t.Cache)
 	out(semconv.FleetDuplicates, float64(t.Duplicates), t.Cache)
+	out(semconv.FleetEarly, float64(t.Early), t.Cache)
 	out(semconv.FleetWasted, t.Wasted.Seconds(), t.Cache)
 	out(semconv.FleetBusy, t.Busy.Seconds(), t.Cache)
 }

@@ -51,6 +51,7 @@ type Engine struct {
 	urgent   chan struct{} // holds a token while an urgent tick is due
 	declared atomic.Pointer[Declarations]
 	caches   atomic.Pointer[[]signal.CacheState]
+	limits   atomic.Pointer[[]Limit]
 	looked   atomic.Int64    // when the last regular tick was looked at, as signal.Nanos
 	panicked map[string]bool // detectors whose panic was logged; the loop's own
 }
@@ -63,6 +64,7 @@ func New(o Options) *Engine {
 	e := &Engine{o: o, urgent: make(chan struct{}, 1), panicked: map[string]bool{}}
 	e.Declare(o.Declared)
 	e.caches.Store(new([]signal.CacheState))
+	e.limits.Store(new([]Limit))
 	e.looked.Store(int64(signal.At(o.Now())))
 	return e
 }
@@ -90,6 +92,16 @@ func (e *Engine) Idle() time.Duration {
 // Caches returns what the fleet knew of each cache at the last regular tick,
 // by name. The result is shared: do not change it.
 func (e *Engine) Caches() []signal.CacheState { return *e.caches.Load() }
+
+// Limit is what one detector could not judge: see [detectors.Limited].
+type Limit struct {
+	Detector string
+	detectors.Limit
+}
+
+// Limits returns what detectors could not judge at the last regular tick, by
+// detector, then cache. The result is shared: do not change it.
+func (e *Engine) Limits() []Limit { return *e.limits.Load() }
 
 // Totals returns what the fleet has done so far, by cache.
 func (e *Engine) Totals() []fleet.CacheTotals { return e.o.Fleet.Totals(signal.At(e.o.Now())) }
@@ -152,9 +164,22 @@ func (e *Engine) look(t *signal.Tick) {
 	e.o.Incidents.Apply(t.At, found)
 	if !t.Urgent {
 		e.caches.Store(&t.Caches)
+		e.limits.Store(e.askLimits())
 		e.looked.Store(int64(signal.At(e.o.Now())))
 	}
 	e.o.Metrics.tick(time.Since(began))
+}
+
+func (e *Engine) askLimits() *[]Limit {
+	var all []Limit
+	for _, d := range e.o.Detectors {
+		if l, ok := d.(detectors.Limited); ok {
+			for _, limit := range l.Limits() {
+				all = append(all, Limit{d.Doc().ID, limit})
+			}
+		}
+	}
+	return &all
 }
 
 // observe asks one detector. A panic in it must not cost the others, nor the

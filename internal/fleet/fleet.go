@@ -96,7 +96,7 @@ func (f *Fleet) addWindow(now signal.Nanos, w *signal.Window) (urgent bool) {
 		f.duplicate.Add(1)
 		return false
 	}
-	s.total(w.Cache).count(w)
+	s.total(w.Cache).count(now, w)
 	late, urgent := k.add(now, w, offset)
 	if late {
 		f.late.Add(1)
@@ -155,6 +155,7 @@ func (f *Fleet) Tick(now signal.Nanos) *signal.Tick {
 				delete(s.keys, name)
 			}
 		}
+		s.forget(now)
 		s.mu.Unlock()
 	}
 	sortEpisodes(t.Episodes)

@@ -355,6 +355,22 @@ func TestTotalsCountEachEpisodeOnceAndNeverFall(t *testing.T) {
 	}
 }
 
+func TestTotalsOfInventedCachesAreBounded(t *testing.T) {
+	f := newFleet(t, fleet.Options{})
+	for i := range 5000 {
+		w := window(1, t0, t0+s, t0, t0+ms)
+		w.Cache = fmt.Sprintf("cache-%d", i)
+		f.Add(t0+s, []*signal.Window{w}, nil)
+	}
+	if n := len(f.Totals(t0 + s)); n != 1000 {
+		t.Errorf("totals of %d caches; want 1000", n)
+	}
+	f.Tick(t0 + 25*3600*s)
+	if n := len(f.Totals(t0 + 25*3600*s)); n != 0 {
+		t.Errorf("totals of %d caches a day later; want none", n)
+	}
+}
+
 // TestOrderDoesNotMatter gives one set of windows in many orders, with
 // repetitions, and wants the same ticks.
 func TestOrderDoesNotMatter(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 type CacheTotals struct {
 	Cache      string
 	Recomputes uint64        // provoked by a miss
-	Duplicates uint64        // that served nobody
+	Duplicates uint64        // of them, that served nobody
+	Early      uint64        // ahead of expiry
 	Busy       time.Duration // of all recomputes
 	Wasted     time.Duration // of duplicates; counted when an episode is final
 
@@ -26,19 +27,44 @@ type CacheTotals struct {
 type totals struct {
 	CacheTotals
 	runs, misses signal.Peak
+	active       signal.Nanos
 }
 
+// maxCaches bounds how many caches have totals; names come from outside.
+// totalsFor is how long those of a cache that fell silent are kept.
+const (
+	maxCaches = 1000
+	totalsFor = 24 * time.Hour
+)
+
+// total returns the totals of a cache; if there is no room for another, ones
+// that nobody will read.
 func (s *shard) total(cache string) *totals {
 	t := s.totals[cache]
-	if t == nil {
+	switch {
+	case t != nil:
+	case len(s.totals) < maxCaches:
 		t = &totals{}
 		s.totals[cache] = t
+	default:
+		t = &totals{}
 	}
 	return t
 }
 
+// forget drops the totals of caches that fell silent long ago.
+func (s *shard) forget(now signal.Nanos) {
+	for cache, t := range s.totals {
+		if now.Sub(t.active) > totalsFor {
+			delete(s.totals, cache)
+		}
+	}
+}
+
 // count adds a window as it arrives.
-func (t *totals) count(w *signal.Window) {
+func (t *totals) count(now signal.Nanos, w *signal.Window) {
+	t.active = now
+	t.Early += w.Recomputes.Started[signal.CauseEarly]
 	t.Recomputes += w.Recomputes.Provoked()
 	t.Busy += w.Busy
 }
@@ -71,6 +97,7 @@ func (f *Fleet) Totals(now signal.Nanos) []CacheTotals {
 			}
 			c.Recomputes += t.Recomputes
 			c.Duplicates += t.Duplicates
+			c.Early += t.Early
 			c.Busy += t.Busy
 			c.Wasted += t.Wasted
 			c.InFlightPeak = max(c.InFlightPeak, t.runs.Value(now))

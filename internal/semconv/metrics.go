@@ -121,6 +121,8 @@ var (
 		"Recomputes provoked by a miss, across the fleet."}
 	FleetDuplicates = Metric{"stampede_fleet_duplicate_recomputes_total", Counter, "{recompute}", []string{LabelCache},
 		"Recomputes that served nobody, across the fleet: all of a burst but one."}
+	FleetEarly = Metric{"stampede_fleet_early_recomputes_total", Counter, "{recompute}", []string{LabelCache},
+		"Recomputes that ran ahead of expiry, across the fleet: XFetch, refresh-ahead."}
 	FleetWasted = Metric{"stampede_fleet_wasted_origin_seconds_total", Counter, "s", []string{LabelCache},
 		"Origin time spent on duplicate recomputes, across the fleet."}
 	FleetBusy = Metric{"stampede_fleet_recompute_seconds_total", Counter, "s", []string{LabelCache},
@@ -186,7 +188,7 @@ func Application() []Metric {
 
 // Exporter lists what the exporter exports of the fleet and of itself.
 func Exporter() []Metric {
-	return []Metric{Incidents, IncidentsOpened, FleetInFlightPeak, FleetMissPeak, FleetRecomputes, FleetDuplicates, FleetWasted,
+	return []Metric{Incidents, IncidentsOpened, FleetInFlightPeak, FleetMissPeak, FleetRecomputes, FleetDuplicates, FleetEarly, FleetWasted,
 		FleetBusy, OriginBudget, OriginUse, InstancesReporting, InstancesSilent, WindowsReceived, VitalsReceived, RecordsRejected,
 		LateWindows, ClockOffset, TickDuration, DetectorPanics, FleetKeys, UnusedWindows, FleetOverflowed,
 		IncidentsOverflowed, StateSaves, Notifications, ConfigReload, ConfigReloadTime,

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/stampede-exporter/stampede-exporter/detectors"
+	"github.com/stampede-exporter/stampede-exporter/internal/engine"
 	"github.com/stampede-exporter/stampede-exporter/internal/incident"
 	"github.com/stampede-exporter/stampede-exporter/internal/web"
 	"github.com/stampede-exporter/stampede-exporter/signal"
@@ -112,5 +113,6 @@ type source struct{ s *Server }
 
 func (x source) Incidents() []incident.Incident               { return x.s.incidents.All() }
 func (x source) Incident(id string) (incident.Incident, bool) { return x.s.incidents.Get(id) }
+func (x source) Limits() []engine.Limit                       { return x.s.engine.Limits() }
 func (x source) Caches() []signal.CacheState                  { return x.s.engine.Caches() }
 func (x source) Now() time.Time                               { return x.s.engine.Now() }

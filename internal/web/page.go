@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/stampede-exporter/stampede-exporter/internal/engine"
 )
 
 // How many incidents the landing page shows. A reader who has more than a
@@ -14,6 +16,7 @@ import (
 const (
 	maxOpen   = 100
 	maxClosed = 25
+	maxLimits = 25
 )
 
 // indexPage is the landing page.
@@ -23,6 +26,8 @@ type indexPage struct {
 	Open, Closed []card
 	MoreOpen     int // open, but not shown
 	Caches       []row
+	Limits       []engine.Limit
+	MoreLimits   int    // not shown
 	GRPC, HTTP   string // URLs to send to
 }
 
@@ -38,6 +43,10 @@ func (p *pages) index(w http.ResponseWriter, r *http.Request) {
 		case len(i.Closed) < maxClosed:
 			i.Closed = append(i.Closed, p.cardOf(&inc, now))
 		}
+	}
+	i.Limits = p.o.Source.Limits()
+	if n := len(i.Limits); n > maxLimits {
+		i.Limits, i.MoreLimits = i.Limits[:maxLimits], n-maxLimits
 	}
 	instances := 0
 	for _, c := range p.o.Source.Caches() {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/stampede-exporter/stampede-exporter/detectors"
+	"github.com/stampede-exporter/stampede-exporter/internal/engine"
 	"github.com/stampede-exporter/stampede-exporter/internal/incident"
 	"github.com/stampede-exporter/stampede-exporter/signal"
 )
@@ -34,6 +35,8 @@ type Source interface {
 	Incident(id string) (incident.Incident, bool)
 	// Caches returns the caches that report, by name.
 	Caches() []signal.CacheState
+	// Limits returns what detectors could not judge.
+	Limits() []engine.Limit
 	// Now is the time on the clock incidents are written in.
 	Now() time.Time
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/stampede-exporter/stampede-exporter/detectors"
+	"github.com/stampede-exporter/stampede-exporter/internal/engine"
 	"github.com/stampede-exporter/stampede-exporter/internal/incident"
 	"github.com/stampede-exporter/stampede-exporter/internal/web"
 	"github.com/stampede-exporter/stampede-exporter/signal"
@@ -22,12 +23,14 @@ import (
 type fake struct {
 	incidents []incident.Incident
 	caches    []signal.CacheState
+	limits    []engine.Limit
 }
 
 var now = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 
 func (f fake) Incidents() []incident.Incident { return f.incidents }
 func (f fake) Caches() []signal.CacheState    { return f.caches }
+func (f fake) Limits() []engine.Limit         { return f.limits }
 func (f fake) Now() time.Time                 { return now }
 func (f fake) Incident(id string) (incident.Incident, bool) {
 	for _, i := range f.incidents {
@@ -112,7 +115,7 @@ func text(t *testing.T, page string) string {
 }
 
 func TestTheLandingPageShowsWhatAnOperatorNeeds(t *testing.T) {
-	_, page := get(t, fake{[]incident.Incident{dogpile("aaa", true), dogpile("bbb", false)}, caches()}, "/")
+	_, page := get(t, fake{incidents: []incident.Incident{dogpile("aaa", true), dogpile("bbb", false)}, caches: caches()}, "/")
 	got := text(t, page)
 	at := 0
 	for _, want := range []string{ // in this order
@@ -305,7 +308,11 @@ func TestHostileTextsStayTexts(t *testing.T) {
 		}
 		closed := i
 		closed.ID, closed.Closed, closed.Worst = "bbb", i.Onset+1, i.Finding
-		s := fake{[]incident.Incident{i, closed}, []signal.CacheState{{Cache: bad, Service: bad, Origin: signal.Origin{Name: bad, Budget: 1}}}}
+		s := fake{
+			incidents: []incident.Incident{i, closed},
+			caches:    []signal.CacheState{{Cache: bad, Service: bad, Origin: signal.Origin{Name: bad, Budget: 1}}},
+			limits:    []engine.Limit{{Limit: detectors.Limit{Cache: bad, Reason: bad}}},
+		}
 		for _, path := range []string{"/", "/incidents/aaa", "/incidents/bbb"} {
 			r, page := get(t, s, path)
 			if r.StatusCode != http.StatusOK {
@@ -353,5 +360,21 @@ func TestNothingButASourceIsRequired(t *testing.T) {
 	}
 	if _, err := web.Handler(web.Options{Source: fake{}}); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestTheLandingPageSaysWhatCannotBeTold(t *testing.T) {
+	limits := []engine.Limit{
+		{Detector: "hot-key-expiry", Limit: detectors.Limit{Cache: "feed", Reason: "No budget </script> is declared."}},
+		{Detector: "hot-key-expiry", Limit: detectors.Limit{Cache: "users", Blind: true, Reason: "No instance has reported lately."}},
+	}
+	_, page := get(t, fake{caches: caches(), limits: limits}, "/")
+	for _, want := range []string{"What cannot be told", "No budget &lt;/script&gt; is declared.", `<span class="warn">blind.</span>`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if _, page := get(t, fake{caches: caches()}, "/"); strings.Contains(page, "What cannot be told") {
+		t.Error("the page says that something cannot be told, and there is nothing")
 	}
 }
