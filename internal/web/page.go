@@ -44,10 +44,12 @@ func (p *pages) index(w http.ResponseWriter, r *http.Request) {
 			i.Closed = append(i.Closed, p.cardOf(&inc, now))
 		}
 	}
-	i.Limits = p.o.Source.Limits()
-	if n := len(i.Limits); n > maxLimits {
-		i.Limits, i.MoreLimits = i.Limits[:maxLimits], n-maxLimits
+	limits := p.o.Source.Limits()
+	for _, l := range limits[:min(len(limits), maxLimits)] {
+		l.Cache, l.Reason = shown(l.Cache), cut(l.Reason, maxSentence)
+		i.Limits = append(i.Limits, l)
 	}
+	i.MoreLimits = len(limits) - len(i.Limits)
 	instances := 0
 	for _, c := range p.o.Source.Caches() {
 		i.Caches = append(i.Caches, rowOf(&c))
