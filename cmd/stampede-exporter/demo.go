@@ -56,6 +56,9 @@ type demoRun struct {
 const settled = 3500 * time.Millisecond
 
 func (d *demoRun) run(ctx context.Context, env environment) error {
+	if err := d.o.Validate(); err != nil {
+		return err
+	}
 	show := newDemoScreen(env.stdout, d.output == "text")
 	defer show.close()
 	srv, err := d.exporter(env)

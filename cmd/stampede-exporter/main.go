@@ -14,6 +14,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -50,7 +52,20 @@ func commands(app *kingpin.Application) []command {
 	}
 }
 
+// setVersion names the version of a program built without the Makefile's flags:
+// that of its module.
+func setVersion() {
+	if version.Version != "" {
+		return
+	}
+	version.Version = "devel"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		version.Version = strings.TrimPrefix(info.Main.Version, "v")
+	}
+}
+
 func main() {
+	setVersion()
 	app := kingpin.New(name, "Detects cache stampedes: who recomputes what, how often, and at whose cost.")
 	app.Version(version.Print(name))
 	app.HelpFlag.Short('h')

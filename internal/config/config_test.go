@@ -94,6 +94,7 @@ var invalid = map[string]string{
 	"probe-without-cache":            `:2: probes.0.cache: is missing or empty`,
 	"probe-user-without-password":    `:2: probes.0.password_file: is missing or empty`,
 	"detector-threshold":             `:2: detectors: configure hot-key-expiry: page_peak is 1: want 2 to 1000000`,
+	"detector-fraction":              `:3: detectors.hot-key-expiry.page_peak: 19.5 is a fraction: want a whole number`,
 	"unknown-detector":               `:2: unknown field "hot-key"`,
 	"syntax":                         `:3: mapping values are not allowed in this context`,
 	"not-a-group":                    `:1: "3" is not a group of fields`,

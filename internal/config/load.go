@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 
 	promconfig "github.com/prometheus/common/config"
 	yaml "go.yaml.in/yaml/v3"
@@ -60,7 +61,11 @@ func Parse(text []byte) (*Config, error) {
 	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
 		return nil, newError("", nil, errors.New("a second document follows: want one"))
 	}
-	if errs := c.check(); len(errs) > 0 {
+	var errs []error
+	if len(root.Content) > 0 {
+		errs = fractions(root.Content[0], reflect.TypeFor[Config]())
+	}
+	if errs = append(errs, c.check()...); len(errs) > 0 {
 		return nil, newError("", &root, errs...)
 	}
 	return c, nil

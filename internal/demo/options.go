@@ -58,7 +58,9 @@ func setDefault[T comparable](v *T, d T) {
 	}
 }
 
-func (o Options) validate() error {
+// Validate returns what is wrong with o, taking it as it is: without defaults,
+// and whatever the Endpoint.
+func (o Options) Validate() error {
 	switch {
 	case o.Instances < 1 || o.Instances > 200:
 		return fmt.Errorf("instances is %d: want 1 to 200", o.Instances)
@@ -72,8 +74,6 @@ func (o Options) validate() error {
 		return fmt.Errorf("budget is %d: want at least 1", o.Budget)
 	case !slices.Contains(Protections(), o.Protect):
 		return fmt.Errorf("protect is %q: want one of %q", o.Protect, Protections())
-	case o.Endpoint == "":
-		return fmt.Errorf("endpoint is empty: want the host:port of an OTLP receiver")
 	}
 	return nil
 }

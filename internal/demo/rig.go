@@ -27,8 +27,11 @@ type Rig struct {
 // New starts the fleet's clients, without load. Close the rig.
 func New(ctx context.Context, o Options) (_ *Rig, err error) {
 	o = o.withDefaults()
-	if err := o.validate(); err != nil {
+	if err := o.Validate(); err != nil {
 		return nil, err
+	}
+	if o.Endpoint == "" {
+		return nil, errors.New("endpoint is empty: want the host:port of an OTLP receiver")
 	}
 	r := &Rig{o: o, stopClock: func() {}}
 	r.origin = &origin{takes: o.Recompute, onCycle: o.OnCycle}
