@@ -1,6 +1,7 @@
 package instrument
 
 import (
+	"context"
 	"time"
 
 	"github.com/stampede-exporter/stampede-exporter/signal"
@@ -19,7 +20,7 @@ func (m *Monitor) Follow(key string) Wait {
 	e.open(now).Coalesced++
 	e.habit.coalesces = true
 	kind := waitClaim
-	if p, ok := e.claim(nil); ok {
+	if p, ok := e.claim(context.Background()); ok {
 		kind = waitValue
 		if p.run.m != nil {
 			e.finishRun(p.run, now, p.cause, signal.OutcomeUnknown)

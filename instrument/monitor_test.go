@@ -434,10 +434,11 @@ func TestSaltChangesIDsAndInstancesAgree(t *testing.T) {
 		m.Flush()
 		return r.merged(t).Key.ID
 	}
-	if id("a") != id("a") {
+	one, another := id("a"), id("a")
+	if one != another {
 		t.Error("two instances with one salt disagree on a key's id")
 	}
-	if id("a") == id("b") {
+	if one == id("b") {
 		t.Error("the salt makes no difference")
 	}
 }

@@ -22,6 +22,9 @@ type Start struct {
 	// that every instance agrees on, such as a writer's id kept with the
 	// value. Recomputes of different generations are never joined.
 	Generation string
+	// Attempt says that this is a further attempt of one logical request: 2
+	// for the first retry, and so on. Zero or 1: the first.
+	Attempt int
 }
 
 // Run is a recompute that runs. End it once. The zero Run does nothing.
@@ -67,7 +70,7 @@ func OutcomeOf(err error) signal.Outcome {
 }
 
 // Begin notes that a recompute of key starts. See also [Recompute].
-func (m *Monitor) Begin(key string, s Start) Run { return m.begin(nil, key, s) }
+func (m *Monitor) Begin(key string, s Start) Run { return m.begin(context.Background(), key, s) }
 
 func (m *Monitor) begin(ctx context.Context, key string, s Start) Run {
 	if m == nil {
@@ -108,7 +111,9 @@ func (e *entry) start(m *Monitor, ctx context.Context, now int64, s Start) Run {
 	if cause == signal.CauseUnknown && !e.isRest() {
 		cause = e.life.cause(now)
 	}
-	w.Retries.Requests++
+	if s.Attempt <= 1 {
+		w.Retries.Requests++
+	}
 	w.Retries.Attempts++
 	r := e.launch(m, w, now, cause, !e.isRest() && e.life.freshSince(lookedUp, now))
 	r.reader = claimed

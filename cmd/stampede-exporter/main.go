@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/common/promslog"
 	promslogflag "github.com/prometheus/common/promslog/flag"
 	"github.com/prometheus/common/version"
+	"github.com/redis/go-redis/v9/logging"
 )
 
 const name = "stampede-exporter"
@@ -71,14 +72,17 @@ func main() {
 	app.HelpFlag.Short('h')
 	// The flags people look for are those of the default command.
 	app.UsageTemplate(kingpin.LongHelpTemplate)
-	logging := &promslog.Config{}
-	promslogflag.AddFlags(app, logging)
+	logs := &promslog.Config{}
+	promslogflag.AddFlags(app, logs)
 	all := commands(app)
 
 	chosen := kingpin.MustParse(app.Parse(os.Args[1:]))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	env := environment{stdout: os.Stdout, stderr: os.Stderr, log: promslog.New(logging)}
+	// The client of the probes writes to stderr on its own at each failed dial;
+	// the runner of the probes says and counts the same.
+	logging.Disable()
+	env := environment{stdout: os.Stdout, stderr: os.Stderr, log: promslog.New(logs)}
 	for _, c := range all {
 		if c.clause.FullCommand() != chosen {
 			continue

@@ -46,12 +46,12 @@ const (
 	AttrDuplicates = "stampede.recompute.duplicates"
 	AttrWhileFresh = "stampede.recompute.while_fresh"
 	AttrCoalesced  = "stampede.coalesced"
-	AttrBusy       = "stampede.recompute.busy"      // int, ns
+	AttrBusy       = "stampede.recompute.busy.sum"  // int, ns
 	AttrBusyMax    = "stampede.recompute.busy.max"  // int, ns
 	AttrIntervals  = "stampede.recompute.intervals" // bytes; docs/wire.md
 	AttrSampled    = "stampede.recompute.sampled"   // bool
 
-	AttrStores         = "stampede.stores"
+	AttrStores         = "stampede.stores.count"
 	AttrStoresNoExpiry = "stampede.stores.no_expiry"
 	AttrExpiryMin      = "stampede.stores.expiry.min" // int, Unix nanoseconds
 	AttrExpiryMax      = "stampede.stores.expiry.max" // int, Unix nanoseconds
@@ -59,7 +59,7 @@ const (
 	AttrTTLMax         = "stampede.stores.ttl.max"    // int, ns
 	AttrInvalidations  = "stampede.invalidations"
 
-	AttrEarly         = "stampede.early"
+	AttrEarly         = "stampede.early.count"
 	AttrEarlyLeadSum  = "stampede.early.lead.sum"  // int, ns
 	AttrEarlyLeadMax  = "stampede.early.lead.max"  // int, ns
 	AttrEarlyDeltaMax = "stampede.early.delta.max" // int, ns
@@ -91,7 +91,7 @@ const (
 	AttrDropped      = "stampede.records.dropped"
 	AttrExpiredKeys  = "stampede.keys.expired"
 	AttrEvictedKeys  = "stampede.keys.evicted"
-	AttrOrigin       = "stampede.origin" // string
+	AttrOrigin       = "stampede.origin.name" // string
 	AttrOriginBudget = "stampede.origin.budget"
 	AttrClosing      = "stampede.closing" // bool
 )

@@ -188,3 +188,15 @@ func text(t *testing.T, e ast.Expr) string {
 	}
 	return s
 }
+
+func TestAlertName(t *testing.T) {
+	for id, want := range map[string]string{
+		"hot-key-expiry": "StampedeHotKeyExpiry",
+		"convoy":         "StampedeConvoy",
+		"a--b-":          "StampedeAB",
+	} {
+		if got := semconv.AlertName(id); got != want {
+			t.Errorf("AlertName(%q) is %q, want %q", id, got, want)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stampede-exporter/stampede-exporter/detectors"
 	"github.com/stampede-exporter/stampede-exporter/internal/incident"
+	"github.com/stampede-exporter/stampede-exporter/internal/semconv"
 )
 
 // alert is one alert as Alertmanager's API v2 takes it.
@@ -61,7 +62,7 @@ func (o *Options) alert(g *group, now time.Time) alert {
 // Alertmanager the two are the same.
 func (o *Options) labels(id identity) map[string]string {
 	labels := map[string]string{
-		"alertname": alertName(id.detector),
+		"alertname": semconv.AlertName(id.detector),
 		"detector":  id.detector,
 		"service":   id.service,
 		"cache":     id.cache,
@@ -73,18 +74,6 @@ func (o *Options) labels(id identity) map[string]string {
 	maps.Copy(labels, o.Labels)
 	maps.DeleteFunc(labels, func(_, value string) bool { return value == "" })
 	return labels
-}
-
-// alertName returns the name of the alert of a detector: StampedeHotKeyExpiry
-// for hot-key-expiry.
-func alertName(detector string) string {
-	name := "Stampede"
-	for word := range strings.SplitSeq(detector, "-") {
-		if word != "" {
-			name += strings.ToUpper(word[:1]) + word[1:]
-		}
-	}
-	return name
 }
 
 // annotations tell of lead, and that there are others.

@@ -2,7 +2,6 @@ package alertmanager
 
 // Exported for tests.
 var (
-	AlertName      = alertName
 	AnnotationName = annotationName
 	FormatValue    = formatValue
 	Printable      = printable

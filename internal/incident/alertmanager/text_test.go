@@ -8,18 +8,6 @@ import (
 	"github.com/stampede-exporter/stampede-exporter/internal/incident/alertmanager"
 )
 
-func TestAlertName(t *testing.T) {
-	for in, want := range map[string]string{
-		"hot-key-expiry": "StampedeHotKeyExpiry",
-		"penetration":    "StampedePenetration",
-		"-odd--one":      "StampedeOddOne",
-	} {
-		if got := alertmanager.AlertName(in); got != want {
-			t.Errorf("%q gives %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestAnnotationName(t *testing.T) {
 	for in, want := range map[string]string{
 		"peak": "peak", "origin.wasted": "origin_wasted", "p99": "p99", "99th": "_99th", "": "_", "é": "_",
