@@ -99,11 +99,11 @@ func TestWindowOnTheWire(t *testing.T) {
 		"stampede.miss.peak": int64(5), "stampede.recompute.in_flight.peak": int64(2),
 		"stampede.recompute.started.expired": int64(6), "stampede.recompute.ended.expired.timed_out": int64(7),
 		"stampede.recompute.duplicates": int64(8), "stampede.recompute.while_fresh": int64(9), "stampede.coalesced": int64(10),
-		"stampede.recompute.busy": int64(11), "stampede.recompute.busy.max": int64(12),
+		"stampede.recompute.busy.sum": int64(11), "stampede.recompute.busy.max": int64(12),
 		"stampede.recompute.intervals": signal.AppendIntervals(nil, epoch, fullWindow().Intervals), "stampede.recompute.sampled": true,
-		"stampede.stores": int64(13), "stampede.stores.no_expiry": int64(14), "stampede.stores.expiry.min": int64(15), "stampede.stores.expiry.max": int64(16),
+		"stampede.stores.count": int64(13), "stampede.stores.no_expiry": int64(14), "stampede.stores.expiry.min": int64(15), "stampede.stores.expiry.max": int64(16),
 		"stampede.stores.ttl.min": int64(17), "stampede.stores.ttl.max": int64(18), "stampede.invalidations": int64(19),
-		"stampede.early": int64(20), "stampede.early.lead.sum": int64(21), "stampede.early.lead.max": int64(22), "stampede.early.delta.max": int64(23),
+		"stampede.early.count": int64(20), "stampede.early.lead.sum": int64(21), "stampede.early.lead.max": int64(22), "stampede.early.delta.max": int64(23),
 		"stampede.lock.attempts": int64(24), "stampede.lock.acquired": int64(25), "stampede.lock.waits": int64(26), "stampede.lock.wait.sum": int64(27),
 		"stampede.lock.wait.max": int64(28), "stampede.lock.wait.peak": int64(29), "stampede.lock.holds": int64(30), "stampede.lock.hold.sum": int64(31),
 		"stampede.lock.hold.max": int64(32), "stampede.lock.lost": int64(33), "stampede.origin.requests": int64(34), "stampede.origin.attempts": int64(35),
@@ -130,7 +130,7 @@ func TestVitalsOnTheWire(t *testing.T) {
 	want := map[string]any{
 		"cache.name": "feeds", "stampede.at": int64(epoch), "stampede.uptime": int64(1), "stampede.lookups.hits": int64(2),
 		"stampede.recomputes": int64(3), "stampede.keys.tracked": int64(4), "stampede.keys.overflowed": int64(5), "stampede.records.dropped": int64(6),
-		"stampede.keys.expired": int64(7), "stampede.keys.evicted": int64(8), "stampede.origin": "db", "stampede.origin.budget": int64(9), "stampede.closing": true,
+		"stampede.keys.expired": int64(7), "stampede.keys.evicted": int64(8), "stampede.origin.name": "db", "stampede.origin.budget": int64(9), "stampede.closing": true,
 	}
 	if diff := cmp.Diff(want, attributes(e.record.Attributes)); diff != "" {
 		t.Error(diff)

@@ -53,7 +53,7 @@ var rooms = []room{
 		"it turns a protocol into windows, and knows nobody who uses them"},
 	{"internal/incident", []string{"signal", "detectors"},
 		"incidents are findings joined over time"},
-	{"internal/incident/alertmanager", []string{"signal", "detectors", "internal/incident", "github.com/cenkalti/backoff/v5"},
+	{"internal/incident/alertmanager", []string{"signal", "detectors", "internal/incident", "internal/semconv", "github.com/cenkalti/backoff/v5"},
 		"a notifier hears of incidents and knows one receiver"},
 	{"internal/web", []string{"signal", "detectors", "internal/incident", "internal/fleet", "internal/engine"},
 		"pages show what is there, whoever keeps it; nothing imports them but the server"},
@@ -88,7 +88,7 @@ var rooms = []room{
 
 	{"examples/...", []string{"signal", "instrument/...", clientGolang, goRedis, "golang.org/x/sync"},
 		"an example shows what users can do, and they cannot import what is internal"},
-	{"cmd/stampede-exporter", []string{"signal", "instrument/...", "probes/...", "detectors", "internal/...", "alerts", "dashboards", "github.com/alecthomas/kingpin/v2", "github.com/prometheus"},
+	{"cmd/stampede-exporter", []string{"signal", "instrument/...", "probes/...", "detectors", "internal/...", "alerts", "dashboards", "github.com/alecthomas/kingpin/v2", "github.com/prometheus", "github.com/redis/go-redis/v9/logging"},
 		"flags and wiring may know everybody"},
 }
 

@@ -31,9 +31,9 @@ func typical() *collogspb.ExportLogsServiceRequest {
 			"stampede.key.group": "feed:*", "stampede.unknown": 2, "stampede.lookups.hits": 250, "stampede.lookups.misses": 7,
 			"stampede.miss.peak": 7, "stampede.recompute.started.expired": 6, "stampede.recompute.ended.expired.ok": 6,
 			"stampede.recompute.in_flight.peak": 6, "stampede.recompute.duplicates": 5, "stampede.recompute.while_fresh": 1,
-			"stampede.coalesced": 1, "stampede.recompute.busy": 2_400_000_000, "stampede.recompute.busy.max": 410_000_000,
+			"stampede.coalesced": 1, "stampede.recompute.busy.sum": 2_400_000_000, "stampede.recompute.busy.max": 410_000_000,
 			"stampede.recompute.intervals": signal.AppendIntervals(nil, epoch, intervals(epoch, 6)),
-			"stampede.stores":              6, "stampede.stores.expiry.min": epoch, "stampede.stores.expiry.max": epoch,
+			"stampede.stores.count":        6, "stampede.stores.expiry.min": epoch, "stampede.stores.expiry.max": epoch,
 			"stampede.stores.ttl.min": 5_000_000_000, "stampede.stores.ttl.max": 5_000_000_000, "stampede.invalidations": 1,
 		})))
 	}

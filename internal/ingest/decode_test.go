@@ -63,7 +63,7 @@ func TestDecodeRefusesWindows(t *testing.T) {
 		{"a span over the bound", nil, attrs{"stampede.end": epoch + minute + 1}, ingest.ReasonBadSpan},
 		{"a window from the future, which is for the fleet to judge", nil, attrs{"stampede.start": 1 << 62, "stampede.end": 1 << 62}, ""},
 		{"a negative count", nil, attrs{"stampede.lookups.misses": -1}, ingest.ReasonOutOfRange},
-		{"a negative duration", nil, attrs{"stampede.recompute.busy": -1}, ingest.ReasonOutOfRange},
+		{"a negative duration", nil, attrs{semconv.AttrBusy: -1}, ingest.ReasonOutOfRange},
 		{"a count that is text", nil, attrs{"stampede.lookups.misses": "7"}, ingest.ReasonWrongType},
 		{"a count that is a fraction", nil, attrs{"stampede.lookups.misses": 7.0}, ingest.ReasonWrongType},
 		{"a peak over 32 bits", nil, attrs{"stampede.miss.peak": 1 << 32}, ingest.ReasonOutOfRange},
@@ -117,7 +117,7 @@ func TestDecodeRefusesVitals(t *testing.T) {
 		{"no cache", nil, attrs{"cache.name": nil}, ingest.ReasonNoCache},
 		{"no time", nil, attrs{"stampede.at": nil}, ingest.ReasonNoTime},
 		{"a negative uptime", nil, attrs{"stampede.uptime": -1}, ingest.ReasonOutOfRange},
-		{"an origin with a newline", nil, attrs{"stampede.origin": "db\n"}, ingest.ReasonBadText},
+		{"an origin with a newline", nil, attrs{semconv.AttrOrigin: "db\n"}, ingest.ReasonBadText},
 		{"a budget that is text", nil, attrs{"stampede.origin.budget": "8"}, ingest.ReasonWrongType},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
