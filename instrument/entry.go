@@ -46,6 +46,7 @@ type entry struct {
 	running uint32 // provoked recomputes
 	waiting uint32 // for the lock
 	holding uint32 // the lock
+	heldAt  int64  // since when somebody has been holding it
 	slots   []slot // recomputes, provoked or not; freed ones are reused
 	free    []int32
 	pending []pending // inferred misses nobody has claimed, oldest first

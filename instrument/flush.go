@@ -28,6 +28,8 @@ func (m *Monitor) flush(closing bool) {
 	m.table.epoch.Add(1)
 	m.groups.begin(now)
 	m.sent = 0
+	m.total.Running, m.total.Waiting = 0, 0
+	clear(m.coming)
 	m.table.each(func(e *entry) { m.flushEntry(e, now, false) })
 	m.flushEntry(m.rest, now, false)
 	m.foldHits()
@@ -94,6 +96,11 @@ func (m *Monitor) flushEntry(e *entry, now int64, urgent bool) {
 		e.group = m.groups.resolve(e.wanted)
 	}
 	g, readers, running := e.group, e.readers, e.running
+	if !urgent {
+		m.total.Waiting += readers
+		m.total.Running += running
+		m.expect(&e.life, now)
+	}
 	if w != nil {
 		w.Lookups.Hits = hits
 		w.Key.Group = g.totals.Group
@@ -106,12 +113,7 @@ func (m *Monitor) flushEntry(e *entry, now int64, urgent bool) {
 		g.totals.Lookups.Hits += hits
 		return
 	}
-	m.total.Lookups.Misses += w.Lookups.Misses
-	m.total.Lookups.Stale += w.Lookups.Stale
-	m.total.Lookups.Errors += w.Lookups.Errors
-	for o := range signal.NumOutcomes {
-		m.total.Recomputes += w.Recomputes.Ends(o)
-	}
+	m.sum(w)
 	g.fold(w, now)
 	m.groups.weigh(e.wanted, w.Lookups.Misses+w.Recomputes.Starts())
 	switch {
@@ -131,6 +133,18 @@ func dull(w *signal.Window) bool {
 		w.Early.IsZero() && w.Locks.IsZero()
 }
 
+// sum adds a window to what the vitals tell.
+func (m *Monitor) sum(w *signal.Window) {
+	t := &m.total
+	t.Lookups.Misses += w.Lookups.Misses
+	t.Lookups.Stale += w.Lookups.Stale
+	t.Lookups.Errors += w.Lookups.Errors
+	t.Work.Add(&signal.Work{
+		Recomputes: w.Recomputes, Busy: w.Busy, Duplicates: w.Duplicates, WhileFresh: w.WhileFresh,
+		Coalesced: w.Coalesced, Stores: w.Stores.Count, Early: w.Early.Count, Retries: w.Retries,
+	})
+}
+
 func (m *Monitor) send(w *signal.Window, urgent bool) {
 	for i, s := range m.sinks {
 		if i == len(m.sinks)-1 {
@@ -148,7 +162,7 @@ func (m *Monitor) send(w *signal.Window, urgent bool) {
 // if nothing happened. e.mu is held.
 func (m *Monitor) take(e *entry, now int64) *signal.Window {
 	if e.delta == nil {
-		if e.idleRuns() && e.readers < 2 && e.waiting == 0 {
+		if e.idleRuns() && e.readers < 2 && e.waiting == 0 && e.holding == 0 {
 			return nil
 		}
 		e.open(e.lastTake)
@@ -162,6 +176,10 @@ func (m *Monitor) take(e *entry, now int64) *signal.Window {
 	}
 	if e.isRest() {
 		return w
+	}
+	w.Locks.Waiting, w.Locks.Held = e.waiting, e.holding
+	if e.holding > 0 {
+		w.Locks.HeldSince = signal.Nanos(e.heldAt)
 	}
 	w.Key = m.name(e)
 	w.Intervals = e.intervals(w)
@@ -254,7 +272,11 @@ func (m *Monitor) emitVitals(now int64, closing bool) {
 		return
 	}
 	v := m.total
-	v.Source, v.Cache, v.Origin = m.source, m.cache, m.opt.Origin
+	v.Source, v.Cache, v.Origin, v.Claims = m.source, m.cache, m.opt.Origin, m.opt.Claims
+	for i := range m.durations {
+		v.Durations[i] = m.durations[i].Load()
+	}
+	v.Expiries = m.expiries()
 	v.At, v.Uptime = signal.Nanos(now), max(0, time.Duration(now-m.began))
 	v.Tracked, v.Overflowed = uint64(m.table.keys.Load()), m.overflowed.Load()
 	v.Dropped, v.Closing = m.dropped(), closing
@@ -262,6 +284,30 @@ func (m *Monitor) emitVitals(now int64, closing bool) {
 		c := v
 		s.Vitals(&c)
 	}
+}
+
+// expect bins the expiry of a value that this process stored and that is still
+// there, as far as it knows.
+func (m *Monitor) expect(l *life, now int64) {
+	if l.state != lifeTimed || l.goneAt > l.storedAt {
+		return
+	}
+	if bin, ok := signal.BinExpiry(signal.Nanos(now), signal.Nanos(l.expiry)); ok {
+		m.coming[bin]++
+	}
+}
+
+// expiries returns the bins of this flush, in order.
+func (m *Monitor) expiries() []signal.ExpiryBin {
+	if len(m.coming) == 0 {
+		return nil
+	}
+	bins := make([]signal.ExpiryBin, 0, len(m.coming))
+	for bin, n := range m.coming {
+		bin.Keys = n
+		bins = append(bins, bin)
+	}
+	return signal.MergeExpiries(bins, nil)
 }
 
 func (m *Monitor) dropped() uint64 {

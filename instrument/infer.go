@@ -19,13 +19,15 @@ func (m *Monitor) ObserveStore(ctx context.Context, key string, x Expiry) {
 	w := e.open(now)
 	before := e.life.storedAt
 	urgent, took := false, time.Duration(-1)
-	if !explicit(ctx, e) && e.onlyPresumed() {
+	began, explicit := explicit(ctx, e)
+	if !explicit && e.onlyPresumed() {
 		if p, ok := e.claim(ctx); ok {
+			began = p.at
 			took = e.infer(m, w, p, now, before)
 			urgent = e.inferredAtOnce(m.opt.UrgentInFlight, p.at) && e.hurry(now)
 		}
 	}
-	ttl := e.stored(w, now, x)
+	ttl := e.stored(w, now, began, x)
 	group := e.groupName()
 	e.mu.Unlock()
 	if urgent {
@@ -41,13 +43,17 @@ func (m *Monitor) ObserveStore(ctx context.Context, key string, x Expiry) {
 	}
 }
 
-// explicit reports whether ctx is that of an explicit run of e.
-func explicit(ctx context.Context, e *entry) bool {
+// explicit reports whether ctx is that of an explicit run of e, and when that
+// began.
+func explicit(ctx context.Context, e *entry) (began int64, ok bool) {
 	if ctx == nil {
-		return false
+		return 0, false
 	}
 	r, ok := ctx.Value(runKey{}).(Run)
-	return ok && r.e == e
+	if !ok || r.e != e {
+		return 0, false
+	}
+	return r.start, true
 }
 
 // onlyPresumed reports whether every recompute that runs was inferred: an
@@ -83,7 +89,7 @@ func (e *entry) infer(m *Monitor, w *signal.Window, p pending, now, before int64
 	w.Recomputes.Started[p.cause]++
 	e.judge(w, before > p.at, false)
 	iv := signal.Interval{ID: m.runIDs.Add(1), Start: signal.Nanos(start), End: signal.Nanos(now), Cause: p.cause, Outcome: signal.OutcomeOK}
-	e.tally(w, iv)
+	m.tally(e, w, iv)
 	e.keep(w, iv)
 	return time.Duration(now - start)
 }

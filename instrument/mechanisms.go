@@ -112,6 +112,9 @@ func (m *Monitor) LockHold(key string) Hold {
 	defer e.mu.Unlock()
 	e.open(now)
 	if !e.isRest() {
+		if e.holding == 0 {
+			e.heldAt = now
+		}
 		e.holding++
 	}
 	return Hold{m: m, e: e, at: now}

@@ -27,6 +27,7 @@ type Monitor struct {
 	runIDs atomic.Uint64 // low 32 bits count recomputes; the high ones are this monitor's
 
 	overflowed atomic.Uint64
+	durations  [signal.DurationBuckets]atomic.Uint64 // of recomputes that ended well
 	observers  atomic.Pointer[[]Observer]
 
 	urgentMu sync.Mutex
@@ -39,6 +40,7 @@ type Monitor struct {
 	total   signal.Vitals // cumulative, but for what is counted elsewhere
 	sinks   []Sink
 	sent    int // windows of the flush under way
+	coming  map[signal.ExpiryBin]uint32
 
 	closing sync.Once
 	stop    chan struct{}
@@ -83,6 +85,7 @@ func New(cache string, o Options) (*Monitor, error) {
 		seed:    maphash.MakeSeed(),
 		clock:   o.Now,
 		groups:  newGroups(o.MaxGroups),
+		coming:  map[signal.ExpiryBin]uint32{},
 		wake:    make(chan struct{}, 1),
 		stop:    make(chan struct{}),
 		stopped: make(chan struct{}),

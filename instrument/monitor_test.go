@@ -590,16 +590,21 @@ func TestLocksAndEarlyRefreshesAreReported(t *testing.T) {
 	m, r, c := newMonitor(t, instrument.Options{})
 	m.LockAttempt("k", true)
 	m.LockAttempt("k", false)
+	held := c.Now()
 	hold := m.LockHold("k")
 	wait := m.LockWait("k")
 	c.Step(100 * time.Millisecond)
+	m.Flush()
 	hold.Release(true)
 	wait.Done()
 	m.EarlyRefresh("k", 2*time.Second, 400*time.Millisecond)
 	m.Flush()
 	w := r.merged(t)
 	ms := 100 * time.Millisecond
-	want := signal.Locks{Attempts: 2, Acquired: 1, Waits: 1, WaitSum: ms, WaitMax: ms, WaitPeak: 1, Holds: 1, HoldSum: ms, HoldMax: ms, Lost: 1}
+	if first := r.windows[0].Locks; first.Held != 1 || first.Waiting != 1 || first.HeldSince.Time() != held.UTC() {
+		t.Errorf("while it is held: %+v; want one holder since %v, and one who waits", first, held)
+	}
+	want := signal.Locks{Held: 1, Waiting: 1, HeldSince: signal.At(held), Attempts: 2, Acquired: 1, Waits: 1, WaitSum: ms, WaitMax: ms, WaitPeak: 1, Holds: 1, HoldSum: ms, HoldMax: ms, Lost: 1}
 	if diff := cmp.Diff(want, w.Locks); diff != "" {
 		t.Errorf("locks (-want +got):\n%s", diff)
 	}
@@ -762,5 +767,63 @@ func TestAHitDoesNotAllocate(t *testing.T) {
 		if n := testing.AllocsPerRun(1000, func() { m.Hit(key) }); n != 0 {
 			t.Errorf("a hit on %s allocates %v times", key, n)
 		}
+	}
+}
+
+func TestAValueOlderThanAnInvalidationIsAStaleWrite(t *testing.T) {
+	m, r, c := newMonitor(t, instrument.Options{})
+	m.ObserveMiss(t.Context(), "k")
+	run := m.Begin("k", instrument.Start{})
+	c.Step(time.Millisecond)
+	m.Invalidate("k")
+	c.Step(time.Millisecond)
+	m.ObserveMiss(t.Context(), "k")
+	m.ObserveStore(run.Context(t.Context()), "k", instrument.Expiry{TTL: time.Minute}) // from before
+	run.End(signal.OutcomeOK)
+	fresh := m.Begin("k", instrument.Start{})
+	fresh.Store(instrument.Expiry{TTL: time.Minute}) // from after
+	fresh.End(signal.OutcomeOK)
+	m.Flush()
+	if got := r.merged(t).Stores; got.Count != 2 || got.Stale != 1 {
+		t.Errorf("stores %d, stale %d; want 2 and 1", got.Count, got.Stale)
+	}
+}
+
+func TestVitalsTellWhatWasDoneAndWhatIsToCome(t *testing.T) {
+	claims := signal.Claims{Protection: []string{signal.ProtectSingleFlight}, Timeout: time.Second, Attempts: 3}
+	m, r, c := newMonitor(t, instrument.Options{Claims: claims})
+	m.Store("a:1", instrument.Expiry{TTL: 10 * time.Second})
+	m.Store("a:2", instrument.Expiry{TTL: 10 * time.Second})
+	m.Store("a:3", instrument.Expiry{TTL: 10 * time.Minute})
+	m.Store("a:4", instrument.Expiry{TTL: 2 * time.Hour}) // too far away
+	m.Store("a:5", instrument.Expiry{None: true})
+	m.Store("a:6", instrument.Expiry{TTL: 10 * time.Second})
+	m.Invalidate("a:6")
+	m.ObserveMiss(t.Context(), "a:7")
+	first := m.Begin("a:7", instrument.Start{})
+	c.Step(time.Second)
+	first.End(signal.OutcomeTimedOut)
+	m.Begin("a:7", instrument.Start{Attempt: 2})
+	again := m.Begin("a:7", instrument.Start{Attempt: 3})
+	c.Step(400 * time.Millisecond)
+	again.End(signal.OutcomeOK)
+	m.Flush()
+
+	v := r.vitals[len(r.vitals)-1]
+	if v.Running != 1 || v.Retries != (signal.Retries{Requests: 1, Attempts: 3}) || v.Stores != 6 || v.Busy != 1400*time.Millisecond {
+		t.Errorf("running %d, retries %+v, stores %d, busy %v; want 1, 1 of 3, 6, 1.4s", v.Running, v.Retries, v.Stores, v.Busy)
+	}
+	if v.Recomputes.Starts() != 3 || v.Recomputes.Ends(signal.OutcomeTimedOut) != 1 || v.Durations.Count() != 1 {
+		t.Errorf("starts %d, timed out %d, timed %d; want 3, 1, and the one that ended well", v.Recomputes.Starts(), v.Recomputes.Ends(signal.OutcomeTimedOut), v.Durations.Count())
+	}
+	if diff := cmp.Diff(claims, v.Claims); diff != "" {
+		t.Errorf("claims (-want +got):\n%s", diff)
+	}
+	var keys []uint32
+	for _, bin := range v.Expiries {
+		keys = append(keys, bin.Keys)
+	}
+	if diff := cmp.Diff([]uint32{2, 1}, keys); diff != "" {
+		t.Errorf("keys by bin of expiry (-want +got):\n%s", diff)
 	}
 }

@@ -2,9 +2,11 @@ package instrument
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -29,6 +31,10 @@ type Options struct {
 	// them it can run at once. Without a budget, detectors use thresholds
 	// that fit any origin.
 	Origin signal.Origin
+	// Claims says how the application uses the cache, as far as that cannot
+	// be seen: what protects it, how long callers wait and how often they
+	// try. Detectors that need it say so where it is missing.
+	Claims signal.Claims
 
 	// MaxKeys bounds how many keys are tracked at once; at least 64.
 	// Default 16384. The table costs 32 bytes per key, taken at once.
@@ -164,6 +170,12 @@ func (o Options) validate(cache string) error {
 		return fmt.Errorf("UrgentInFlight is %d: want at least 2", o.UrgentInFlight)
 	case o.MissTimeout < minMissTimeout:
 		return fmt.Errorf("MissTimeout is %v: want at least %v", o.MissTimeout, minMissTimeout)
+	case o.Claims.Timeout < 0 || o.Claims.Attempts < 0 || o.Claims.LockTTL < 0 || o.Claims.StaleFor < 0 || !(o.Claims.Beta >= 0 && o.Claims.Beta < math.MaxFloat64):
+		return fmt.Errorf("Claims are %+v: want no negative value", o.Claims)
+	case slices.ContainsFunc(o.Claims.Protection, func(p string) bool { return !isLabel(p) || strings.Contains(p, ",") }):
+		return fmt.Errorf("Claims.Protection is %q: want names without commas", o.Claims.Protection)
+	case o.Origin.Name != "" && !isLabel(o.Origin.Name):
+		return fmt.Errorf("Origin.Name is %q: want valid, printable text of at most %d bytes", o.Origin.Name, maxName)
 	case o.Origin.Budget < 0:
 		return fmt.Errorf("Origin.Budget is %d: want 0 for unknown, or more", o.Origin.Budget)
 	}

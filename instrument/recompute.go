@@ -180,6 +180,13 @@ func (r Run) Retry() {
 	r.e.mu.Unlock()
 }
 
+// Store counts a value that the run wrote, where no client hook sees it.
+func (r Run) Store(x Expiry) {
+	if r.m != nil {
+		r.m.store(r.e, r.start, x)
+	}
+}
+
 // End ends the run; its reader has a value, or gave up. A second call does
 // nothing.
 func (r Run) End(o signal.Outcome) { r.end(o, r.cause) }
@@ -225,7 +232,7 @@ func (e *entry) finishRun(r Run, now int64, cause signal.Cause, o signal.Outcome
 		e.running--
 	}
 	iv := signal.Interval{ID: r.id, Start: signal.Nanos(r.start), End: signal.Nanos(max(now, r.start)), Cause: cause, Outcome: o}
-	e.tally(w, iv)
+	r.m.tally(e, w, iv)
 	switch {
 	case told:
 		e.owed = append(e.owed, iv)
@@ -238,8 +245,11 @@ func (e *entry) finishRun(r Run, now int64, cause signal.Cause, o signal.Outcome
 }
 
 // tally counts a recompute that ended. e.mu is held.
-func (e *entry) tally(w *signal.Window, iv signal.Interval) {
+func (m *Monitor) tally(e *entry, w *signal.Window, iv signal.Interval) {
 	d := iv.End.Sub(iv.Start)
+	if iv.Outcome == signal.OutcomeOK {
+		m.durations[signal.DurationBucket(d)].Add(1)
+	}
 	w.Recomputes.Ended[iv.Cause][iv.Outcome]++
 	w.Busy += d
 	w.BusyMax = max(w.BusyMax, d)

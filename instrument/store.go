@@ -6,15 +6,23 @@ import (
 	"github.com/stampede-exporter/stampede-exporter/signal"
 )
 
-// Store counts a value written to the cache. Client hooks call
-// [Monitor.ObserveStore] instead.
+// Store counts a value written to the cache by other means than a recompute
+// that is marked: see [Run.Store]. Client hooks call [Monitor.ObserveStore]
+// instead.
 func (m *Monitor) Store(key string, x Expiry) {
 	if m == nil {
 		return
 	}
-	now := m.now()
 	e := m.lockEntry(key)
-	ttl := e.stored(e.open(now), now, x)
+	e.mu.Unlock()
+	m.store(e, 0, x)
+}
+
+// store counts a value written to e by what began then; zero if not known.
+func (m *Monitor) store(e *entry, began int64, x Expiry) {
+	now := m.now()
+	e.mu.Lock()
+	ttl := e.stored(e.open(now), now, began, x)
 	group := e.groupName()
 	e.mu.Unlock()
 	if ttl > 0 {
@@ -24,9 +32,12 @@ func (m *Monitor) Store(key string, x Expiry) {
 	}
 }
 
-// stored counts a store at now and returns its time to live, zero if unknown.
-// e.mu is held.
-func (e *entry) stored(w *signal.Window, now int64, x Expiry) time.Duration {
+// stored counts a store at now, by what began then, and returns its time to
+// live, zero if unknown. e.mu is held.
+func (e *entry) stored(w *signal.Window, now, began int64, x Expiry) time.Duration {
+	if began != 0 && began < e.life.goneAt {
+		w.Stores.Stale++
+	}
 	expiry, ttl := e.life.store(now, x)
 	s := &w.Stores
 	s.Count++
@@ -71,7 +82,9 @@ func (m *Monitor) Invalidate(key string) {
 	}
 	now := m.now()
 	e := m.lockEntry(key)
-	e.open(now).Invalidations++
+	w := e.open(now)
+	w.Invalidations++
+	w.InvalidatedAt = max(w.InvalidatedAt, signal.Nanos(now))
 	e.life.invalidate(now)
 	e.mu.Unlock()
 }

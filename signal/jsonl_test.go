@@ -79,7 +79,7 @@ func readAll(r *signal.Reader) (recs []signal.Record, errs []string) {
 	}
 }
 
-const vitalsLine = `{"vitals":{"service":"a","cache":"c","at":1,"uptime":1,"lookups":{},"recomputes":0,"tracked":0,"overflowed":0,"dropped":0}}`
+const vitalsLine = `{"vitals":{"service":"a","cache":"c","at":1,"uptime":1,"lookups":{},"recomputes":{},"tracked":0,"overflowed":0,"dropped":0}}`
 
 func TestReaderGoesOnAfterADamagedLine(t *testing.T) {
 	t.Parallel()

@@ -39,6 +39,7 @@ func (w *Window) Merge(o *Window) {
 	w.mergeIntervals(o)
 	w.Stores.merge(o.Stores)
 	w.Invalidations += o.Invalidations
+	w.InvalidatedAt = max(w.InvalidatedAt, o.InvalidatedAt)
 	w.Early.Count += o.Early.Count
 	w.Early.LeadSum += o.Early.LeadSum
 	w.Early.LeadMax = max(w.Early.LeadMax, o.Early.LeadMax)
@@ -156,6 +157,7 @@ func (w *Window) mergeIntervals(o *Window) {
 func (s *Stores) merge(o Stores) {
 	s.Count += o.Count
 	s.NoExpiry += o.NoExpiry
+	s.Stale += o.Stale
 	s.ExpiryMin = earlier(s.ExpiryMin, o.ExpiryMin)
 	s.ExpiryMax = max(s.ExpiryMax, o.ExpiryMax)
 	s.TTLMin = shorter(s.TTLMin, o.TTLMin)
@@ -173,6 +175,11 @@ func (l *Locks) merge(o Locks) {
 	l.HoldSum += o.HoldSum
 	l.HoldMax = max(l.HoldMax, o.HoldMax)
 	l.Lost += o.Lost
+	// Of several windows of one instance the latest is right, and a merge
+	// cannot tell; the most is what it can prove.
+	l.Waiting = max(l.Waiting, o.Waiting)
+	l.Held = max(l.Held, o.Held)
+	l.HeldSince = earlier(l.HeldSince, o.HeldSince)
 }
 
 // earlier is the smaller of two instants of which either may be unknown.

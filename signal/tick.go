@@ -10,6 +10,10 @@ type Tick struct {
 	// source reported a key in haste; it holds that key's episodes only.
 	Urgent   bool      `json:"urgent,omitempty"`
 	Episodes []Episode `json:"episodes,omitempty"`
+	// Keys are those on which, since the previous regular tick, something
+	// happened that an episode does not tell: an early refresh, a lock, an
+	// invalidation, an eviction or a stale write. An urgent tick has none.
+	Keys []KeyState `json:"keys,omitempty"`
 	// Caches are all caches with a source that reported lately, by name; an
 	// urgent tick has those its episodes are about.
 	Caches []CacheState `json:"caches,omitempty"`
@@ -59,5 +63,29 @@ type CacheState struct {
 	// UptimeMin is the youngest instance's uptime, UptimeMax the oldest's.
 	UptimeMin time.Duration `json:"uptime_min"`
 	UptimeMax time.Duration `json:"uptime_max"`
-	Lookups   Lookups       `json:"lookups"` // since the previous regular tick
+	// Lookups and Work are since the previous regular tick.
+	Lookups Lookups `json:"lookups"`
+	Work    Work    `json:"work"`
+	// Running and Waiting are as of the sources' latest vitals.
+	Running  uint32      `json:"running,omitempty"`
+	Waiting  uint32      `json:"waiting,omitempty"`
+	Expiries []ExpiryBin `json:"expiries,omitempty"` // merged, on the tick's clock
+	Claims   Claims      `json:"claims,omitzero"`
+
+	// Of keys, since the previous regular tick, from windows; a flood that
+	// windows could not report singly shows in Overflowed.
+	MissedKeys int    `json:"missed_keys,omitempty"` // distinct, with a miss
+	MissTop    uint64 `json:"miss_top,omitempty"`    // misses of the key with the most
+	Misses     uint64 `json:"misses,omitempty"`      // of all keys
+	Overflowed uint64 `json:"overflowed,omitempty"`  // events on keys not reported singly
+
+	Expired uint64 `json:"expired,omitempty"` // by the server's count
+	Evicted uint64 `json:"evicted,omitempty"` // by the server's count
+}
+
+// KeyState is what happened to one key since the previous regular tick.
+type KeyState struct {
+	// Window merges what all sources said in that time. It is only lent.
+	Window *Window       `json:"window"`
+	TTL    time.Duration `json:"ttl,omitempty"` // the shortest lately stored
 }

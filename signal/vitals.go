@@ -1,6 +1,9 @@
 package signal
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Vitals is a source's account of one cache, once a second, whether or not
 // anything happened: it is the heartbeat. Silence is never read as health.
@@ -14,16 +17,24 @@ type Vitals struct {
 	At     Nanos         `json:"at"`
 	Uptime time.Duration `json:"uptime"`
 
-	Lookups    Lookups `json:"lookups"`
-	Recomputes uint64  `json:"recomputes"` // ended, of any cause and outcome
-	Tracked    uint64  `json:"tracked"`    // keys in the table now
-	Overflowed uint64  `json:"overflowed"` // events on keys there was no room for
-	Dropped    uint64  `json:"dropped"`    // records that could not be sent
+	Lookups Lookups `json:"lookups"`
+	Work
+	// Running and Waiting are provoked recomputes that run, and readers that
+	// wait, at At; of all keys.
+	Running uint32 `json:"running,omitempty"`
+	Waiting uint32 `json:"waiting,omitempty"`
+	// Expiries bins the values this source stored that are still to expire.
+	Expiries []ExpiryBin `json:"expiries,omitempty"`
+
+	Tracked    uint64 `json:"tracked"`    // keys in the table now
+	Overflowed uint64 `json:"overflowed"` // events on keys there was no room for
+	Dropped    uint64 `json:"dropped"`    // records that could not be sent
 
 	Expired uint64 `json:"expired,omitempty"` // by the server's own count (probes)
 	Evicted uint64 `json:"evicted,omitempty"` // by the server's own count (probes)
 
 	Origin Origin `json:"origin,omitzero"`
+	Claims Claims `json:"claims,omitzero"`
 	// Closing is set in the last record of a source that stops in order.
 	Closing bool `json:"closing,omitempty"`
 }
@@ -38,3 +49,71 @@ type Origin struct {
 
 // IsZero reports whether nothing is known of the origin.
 func (o Origin) IsZero() bool { return o == Origin{} }
+
+// Work is what was done about one cache: recomputes, and what spared them. In
+// [Vitals] it is cumulative, in a [CacheState] it is of one tick.
+type Work struct {
+	Recomputes Recomputes    `json:"recomputes,omitzero"`
+	Busy       time.Duration `json:"busy,omitempty"` // of recomputes that ended
+	// Durations are those of recomputes that ended well.
+	Durations  Durations `json:"durations,omitzero"`
+	Duplicates uint64    `json:"duplicates,omitempty"` // within one process
+	WhileFresh uint64    `json:"while_fresh,omitempty"`
+	Coalesced  uint64    `json:"coalesced,omitempty"`
+	Stores     uint64    `json:"stores,omitempty"`
+	Early      uint64    `json:"early,omitempty"`
+	Retries    Retries   `json:"retries,omitzero"`
+}
+
+// IsZero reports whether nothing was counted in h.
+func (h Durations) IsZero() bool { return h == Durations{} }
+
+// Add adds o to w.
+func (w *Work) Add(o *Work) {
+	w.Recomputes.Add(&o.Recomputes)
+	w.Busy += o.Busy
+	w.Durations.Add(&o.Durations)
+	w.Duplicates += o.Duplicates
+	w.WhileFresh += o.WhileFresh
+	w.Coalesced += o.Coalesced
+	w.Stores += o.Stores
+	w.Early += o.Early
+	w.Retries.Requests += o.Retries.Requests
+	w.Retries.Attempts += o.Retries.Attempts
+}
+
+// Claims are what an application says of how it uses a cache. They cannot be
+// observed; what is empty was not said.
+type Claims struct {
+	// Protection names what keeps readers from recomputing at once, from
+	// ProtectSingleFlight and its like.
+	Protection []string `json:"protection,omitempty"`
+	// Timeout is how long a caller waits for a recompute, and Attempts how
+	// often it tries, the first included.
+	Timeout  time.Duration `json:"timeout,omitempty"`
+	Attempts int           `json:"attempts,omitempty"`
+	// Beta is XFetch's.
+	Beta float64 `json:"beta,omitempty"`
+	// LockTTL is how long a lock is held at most.
+	LockTTL time.Duration `json:"lock_ttl,omitempty"`
+	// StaleFor is how long an old value may be served.
+	StaleFor time.Duration `json:"stale_for,omitempty"`
+}
+
+// Names of protections.
+const (
+	ProtectSingleFlight = "singleflight"
+	ProtectXFetch       = "xfetch"
+	ProtectRefreshAhead = "refresh_ahead"
+	ProtectLock         = "lock"
+	ProtectLease        = "lease"
+	ProtectStale        = "swr"
+)
+
+// IsZero reports whether nothing was said.
+func (c Claims) IsZero() bool {
+	return len(c.Protection) == 0 && c.Timeout == 0 && c.Attempts == 0 && c.Beta == 0 && c.LockTTL == 0 && c.StaleFor == 0
+}
+
+// Says reports whether the application claims a protection.
+func (c Claims) Says(protection string) bool { return slices.Contains(c.Protection, protection) }

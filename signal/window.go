@@ -55,8 +55,10 @@ type Window struct {
 	// Sampled is set if there were more recomputes than Intervals could hold.
 	Sampled bool `json:"sampled,omitempty"`
 
-	Stores        Stores  `json:"stores,omitzero"`
-	Invalidations uint64  `json:"invalidations,omitempty"`
+	Stores        Stores `json:"stores,omitzero"`
+	Invalidations uint64 `json:"invalidations,omitempty"`
+	// InvalidatedAt is when the latest of them was; zero if there was none.
+	InvalidatedAt Nanos   `json:"invalidated_at,omitempty"`
 	Early         Early   `json:"early,omitzero"`
 	Locks         Locks   `json:"locks,omitzero"`
 	Retries       Retries `json:"retries,omitzero"`
@@ -171,6 +173,10 @@ type Stores struct {
 	// TTLMin and TTLMax bound the time to live they were written with.
 	TTLMin time.Duration `json:"ttl_min,omitempty"`
 	TTLMax time.Duration `json:"ttl_max,omitempty"`
+	// Stale counts, of Count, values whose recompute began before an
+	// invalidation of the key that came before the store: what was written
+	// was out of date. It counts within one process.
+	Stale uint64 `json:"stale,omitempty"`
 }
 
 // IsZero reports whether nothing was stored.
@@ -199,6 +205,11 @@ type Locks struct {
 	HoldSum  time.Duration `json:"hold_sum,omitempty"`
 	HoldMax  time.Duration `json:"hold_max,omitempty"`
 	Lost     uint64        `json:"lost,omitempty"` // expired, or somebody else's, before it was released
+	// Waiting and Held are callers that wait for the lock, and locks held,
+	// when the window ends; HeldSince is when the oldest of those was taken.
+	Waiting   uint32 `json:"waiting,omitempty"`
+	Held      uint32 `json:"held,omitempty"`
+	HeldSince Nanos  `json:"held_since,omitempty"`
 }
 
 // IsZero reports whether no lock was seen.
@@ -226,6 +237,8 @@ type Share struct {
 func (w *Window) Shift(d time.Duration) {
 	w.Start = w.Start.Add(d)
 	w.End = w.End.Add(d)
+	w.InvalidatedAt = w.InvalidatedAt.Add(d)
+	w.Locks.HeldSince = w.Locks.HeldSince.Add(d)
 	w.Stores.ExpiryMin = w.Stores.ExpiryMin.Add(d)
 	w.Stores.ExpiryMax = w.Stores.ExpiryMax.Add(d)
 	for i := range w.Intervals {

@@ -94,6 +94,10 @@ func TestLocksAreHeldUntilReleasedOrLost(t *testing.T) {
 					key, other = other, key
 				}
 				got := w.key(key)
+				if held := got.Locks.Acquired - got.Locks.Holds; uint64(got.Locks.Held) != held {
+					t.Errorf("%d locks are held at the end; want %d", got.Locks.Held, held)
+				}
+				got.Locks.Held, got.Locks.HeldSince = 0, 0
 				if diff := cmp.Diff(tc.want, got.Locks); diff != "" {
 					t.Errorf("locks (-want +got):\n%s", diff)
 				}

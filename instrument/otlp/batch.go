@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/stampede-exporter/stampede-exporter/internal/semconv"
+	"github.com/stampede-exporter/stampede-exporter/internal/wire"
 	"github.com/stampede-exporter/stampede-exporter/signal"
 )
 
@@ -21,7 +22,7 @@ const maxLoggers = 256
 // dropped nor sends an urgent one without making its caller wait. Only the
 // exporter's goroutine uses it.
 type batch struct {
-	encoder encoder
+	encoder wire.Encoder
 	loggers map[signal.Source]log.Logger
 	// attrs are those of the record being emitted. The processor sets them all
 	// at once; the SDK would copy them one by one.
@@ -39,11 +40,11 @@ func (b *batch) add(it item) {
 	if w := it.window; w != nil {
 		r.SetEventName(semconv.EventWindow)
 		r.SetTimestamp(w.End.Time())
-		source, b.attrs = w.Source, b.encoder.window(w)
+		source, b.attrs = w.Source, b.encoder.Window(w)
 	} else {
 		r.SetEventName(semconv.EventVitals)
 		r.SetTimestamp(it.vitals.At.Time())
-		source, b.attrs = it.vitals.Source, b.encoder.vitals(it.vitals)
+		source, b.attrs = it.vitals.Source, b.encoder.Vitals(it.vitals)
 	}
 	b.logger(source).Emit(context.Background(), r)
 }
@@ -88,9 +89,9 @@ func newLogger(s signal.Source, p sdklog.Processor) log.Logger {
 	// All three are set even if empty: OTEL_RESOURCE_ATTRIBUTES, which the SDK
 	// merges in, must not speak for what the source does not say.
 	identity := resource.NewSchemaless(
-		attribute.String(semconv.ServiceName, validText(s.Service)),
-		attribute.String(semconv.ServiceInstanceID, validText(s.Instance)),
-		attribute.String(semconv.ServiceVersion, validText(s.Build)),
+		attribute.String(semconv.ServiceName, wire.ValidText(s.Service)),
+		attribute.String(semconv.ServiceInstanceID, wire.ValidText(s.Instance)),
+		attribute.String(semconv.ServiceVersion, wire.ValidText(s.Build)),
 	)
 	return sdklog.NewLoggerProvider(
 		sdklog.WithResource(identity),

@@ -150,6 +150,8 @@ func attributes(kvs []*commonpb.KeyValue) map[string]any {
 			m[kv.Key] = v.IntValue
 		case *commonpb.AnyValue_BoolValue:
 			m[kv.Key] = v.BoolValue
+		case *commonpb.AnyValue_DoubleValue:
+			m[kv.Key] = v.DoubleValue
 		case *commonpb.AnyValue_BytesValue:
 			m[kv.Key] = v.BytesValue
 		default:

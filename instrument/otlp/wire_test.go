@@ -44,10 +44,10 @@ func fullWindow() *signal.Window {
 	w.Recomputes.Ended[signal.CauseExpired][signal.OutcomeTimedOut] = 7
 	w.Duplicates, w.WhileFresh, w.Coalesced, w.Busy, w.BusyMax = 8, 9, 10, 11, 12
 	w.Intervals, w.Sampled = []signal.Interval{{ID: 1, Start: epoch + 1, Cause: signal.CauseExpired}}, true
-	w.Stores = signal.Stores{Count: 13, NoExpiry: 14, ExpiryMin: 15, ExpiryMax: 16, TTLMin: 17, TTLMax: 18}
-	w.Invalidations = 19
+	w.Stores = signal.Stores{Count: 13, NoExpiry: 14, ExpiryMin: 15, ExpiryMax: 16, TTLMin: 17, TTLMax: 18, Stale: 37}
+	w.Invalidations, w.InvalidatedAt = 19, 36
 	w.Early = signal.Early{Count: 20, LeadSum: 21, LeadMax: 22, DeltaMax: 23}
-	w.Locks = signal.Locks{Attempts: 24, Acquired: 25, Waits: 26, WaitSum: 27, WaitMax: 28, WaitPeak: 29, Holds: 30, HoldSum: 31, HoldMax: 32, Lost: 33}
+	w.Locks = signal.Locks{Attempts: 24, Acquired: 25, Waits: 26, WaitSum: 27, WaitMax: 28, WaitPeak: 29, Holds: 30, HoldSum: 31, HoldMax: 32, Lost: 33, Waiting: 38, Held: 39, HeldSince: 40}
 	w.Retries = signal.Retries{Requests: 34, Attempts: 35}
 	w.Shares = []signal.Share{{Source: source(), Recomputes: 6, InFlightPeak: 2, MissPeak: 5}}
 	return w
@@ -102,11 +102,11 @@ func TestWindowOnTheWire(t *testing.T) {
 		"stampede.recompute.busy.sum": int64(11), "stampede.recompute.busy.max": int64(12),
 		"stampede.recompute.intervals": signal.AppendIntervals(nil, epoch, fullWindow().Intervals), "stampede.recompute.sampled": true,
 		"stampede.stores.count": int64(13), "stampede.stores.no_expiry": int64(14), "stampede.stores.expiry.min": int64(15), "stampede.stores.expiry.max": int64(16),
-		"stampede.stores.ttl.min": int64(17), "stampede.stores.ttl.max": int64(18), "stampede.invalidations": int64(19),
+		"stampede.stores.ttl.min": int64(17), "stampede.stores.ttl.max": int64(18), "stampede.invalidations.count": int64(19), "stampede.invalidations.last": int64(36), "stampede.stores.stale": int64(37),
 		"stampede.early.count": int64(20), "stampede.early.lead.sum": int64(21), "stampede.early.lead.max": int64(22), "stampede.early.delta.max": int64(23),
 		"stampede.lock.attempts": int64(24), "stampede.lock.acquired": int64(25), "stampede.lock.waits": int64(26), "stampede.lock.wait.sum": int64(27),
 		"stampede.lock.wait.max": int64(28), "stampede.lock.wait.peak": int64(29), "stampede.lock.holds": int64(30), "stampede.lock.hold.sum": int64(31),
-		"stampede.lock.hold.max": int64(32), "stampede.lock.lost": int64(33), "stampede.origin.requests": int64(34), "stampede.origin.attempts": int64(35),
+		"stampede.lock.hold.max": int64(32), "stampede.lock.lost": int64(33), "stampede.lock.waiting": int64(38), "stampede.lock.held": int64(39), "stampede.lock.held.since": int64(40), "stampede.origin.requests": int64(34), "stampede.origin.attempts": int64(35),
 		"stampede.shares": `[{"service":"shop","instance":"shop-1","build":"v1.2.3","recomputes":6,"in_flight_peak":2,"miss_peak":5}]`,
 	}
 	if diff := cmp.Diff(want, attributes(e.record.Attributes)); diff != "" {
@@ -120,7 +120,8 @@ func TestVitalsOnTheWire(t *testing.T) {
 	addr, _ := c.serveGRPC(t, "localhost:0")
 	exp := newExporter(t, otlp.Options{Endpoint: "http://" + addr})
 	exp.Vitals(&signal.Vitals{
-		Source: source(), Cache: "feeds", At: epoch, Uptime: 1, Lookups: signal.Lookups{Hits: 2}, Recomputes: 3, Tracked: 4, Overflowed: 5,
+		Source: source(), Cache: "feeds", At: epoch, Uptime: 1, Lookups: signal.Lookups{Hits: 2}, Work: fullWork(), Running: 10, Waiting: 11,
+		Expiries: fullExpiries(), Claims: fullClaims(), Tracked: 4, Overflowed: 5,
 		Dropped: 6, Expired: 7, Evicted: 8, Origin: signal.Origin{Name: "db", Budget: 9}, Closing: true,
 	})
 	e := c.events(t, 1)[0]
@@ -129,12 +130,32 @@ func TestVitalsOnTheWire(t *testing.T) {
 	}
 	want := map[string]any{
 		"cache.name": "feeds", "stampede.at": int64(epoch), "stampede.uptime": int64(1), "stampede.lookups.hits": int64(2),
-		"stampede.recomputes": int64(3), "stampede.keys.tracked": int64(4), "stampede.keys.overflowed": int64(5), "stampede.records.dropped": int64(6),
+		"stampede.recompute.started.expired": int64(3), "stampede.recompute.busy.sum": int64(12), "stampede.recompute.duplicates": int64(13),
+		"stampede.recompute.while_fresh": int64(14), "stampede.coalesced": int64(15), "stampede.stores.count": int64(16), "stampede.early.count": int64(17),
+		"stampede.origin.requests": int64(18), "stampede.origin.attempts": int64(19), "stampede.recompute.running": int64(10), "stampede.miss.waiting": int64(11),
+		"stampede.recompute.durations": signal.AppendDurations(nil, &signal.Durations{5: 20}), "stampede.expiries": signal.AppendExpiries(nil, epoch, fullExpiries()),
+		"stampede.claims.protection": "singleflight,xfetch", "stampede.claims.timeout": int64(21), "stampede.claims.attempts": int64(22),
+		"stampede.claims.beta": 1.5, "stampede.claims.lock_ttl": int64(23), "stampede.claims.stale_for": int64(24),
+		"stampede.keys.tracked": int64(4), "stampede.keys.overflowed": int64(5), "stampede.records.dropped": int64(6),
 		"stampede.keys.expired": int64(7), "stampede.keys.evicted": int64(8), "stampede.origin.name": "db", "stampede.origin.budget": int64(9), "stampede.closing": true,
 	}
 	if diff := cmp.Diff(want, attributes(e.record.Attributes)); diff != "" {
 		t.Error(diff)
 	}
+}
+
+func fullWork() signal.Work {
+	w := signal.Work{Busy: 12, Duplicates: 13, WhileFresh: 14, Coalesced: 15, Stores: 16, Early: 17, Retries: signal.Retries{Requests: 18, Attempts: 19}, Durations: signal.Durations{5: 20}}
+	w.Recomputes.Started[signal.CauseExpired] = 3
+	return w
+}
+
+func fullExpiries() []signal.ExpiryBin {
+	return []signal.ExpiryBin{{At: epoch + 1_000_000_000, Width: time.Second, Keys: 7}}
+}
+
+func fullClaims() signal.Claims {
+	return signal.Claims{Protection: []string{"singleflight", "xfetch"}, Timeout: 21, Attempts: 22, Beta: 1.5, LockTTL: 23, StaleFor: 24}
 }
 
 func TestWhatIsAbsentIsNotSent(t *testing.T) {

@@ -111,24 +111,13 @@ func (b *burst) join(o *burst) {
 	b.pending = append(b.pending, o.pending...)
 }
 
-// window merges what is pending and returns all of it. Merging in pairs, and
-// the pairs in pairs, keeps the cost near that of one sort.
+// window merges what is pending and returns all of it.
 func (b *burst) window() *signal.Window {
 	all := b.pending
 	if b.merged != nil {
 		all = append(all, b.merged)
 	}
-	for len(all) > 1 {
-		half := all[:0]
-		for i := 0; i < len(all); i += 2 {
-			if i+1 < len(all) {
-				all[i].Merge(all[i+1])
-			}
-			half = append(half, all[i])
-		}
-		all = half
-	}
-	b.merged, b.pending = all[0], nil
+	b.merged, b.pending = mergeAll(all), nil
 	return b.merged
 }
 

@@ -146,11 +146,16 @@ func (s *shard) evict(now signal.Nanos) bool {
 // are due become final, sources and keys that fell silent are forgotten.
 func (f *Fleet) Tick(now signal.Nanos) *signal.Tick {
 	t := &signal.Tick{At: now, Caches: f.sources.states(now)}
+	misses := map[string]*missed{}
 	for i := range f.shards {
 		s := &f.shards[i]
 		s.mu.Lock()
 		for name, k := range s.keys {
 			t.Episodes = k.tick(t.Episodes, now, f.o.Lateness, s.total(name.cache))
+			count(misses, name.cache, k.misses)
+			if state, ok := k.state(); ok {
+				t.Keys = append(t.Keys, state)
+			}
 			if k.forgettable(now) {
 				delete(s.keys, name)
 			}
@@ -159,7 +164,35 @@ func (f *Fleet) Tick(now signal.Nanos) *signal.Tick {
 		s.mu.Unlock()
 	}
 	sortEpisodes(t.Episodes)
+	slices.SortFunc(t.Keys, func(a, b signal.KeyState) int {
+		return cmp.Or(cmp.Compare(a.Window.Cache, b.Window.Cache), cmp.Compare(a.Window.Key.ID, b.Window.Key.ID))
+	})
+	for i := range t.Caches {
+		if m := misses[t.Caches[i].Cache]; m != nil {
+			t.Caches[i].MissedKeys, t.Caches[i].MissTop, t.Caches[i].Misses = m.keys, m.top, m.all
+		}
+	}
 	return t
+}
+
+// missed sums the misses of a cache's keys.
+type missed struct {
+	keys     int
+	top, all uint64
+}
+
+func count(of map[string]*missed, cache string, misses uint64) {
+	if misses == 0 {
+		return
+	}
+	m := of[cache]
+	if m == nil {
+		m = &missed{}
+		of[cache] = m
+	}
+	m.keys++
+	m.top = max(m.top, misses)
+	m.all += misses
 }
 
 // UrgentTick returns the episodes of the keys that asked for it since the last

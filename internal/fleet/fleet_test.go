@@ -320,6 +320,71 @@ func TestCacheStatesFollowTheHeartbeat(t *testing.T) {
 	}
 }
 
+func TestWorkAndComingExpiriesAreSummedOverInstances(t *testing.T) {
+	f := newFleet(t, fleet.Options{})
+	v := func(n int, at signal.Nanos, requests uint64) *signal.Vitals {
+		x := vitals(n, at)
+		x.Retries = signal.Retries{Requests: requests, Attempts: 3 * requests}
+		x.Recomputes.Started[signal.CauseExpired] = requests
+		x.Durations[10] = requests
+		x.Running, x.Waiting = 2, 3
+		x.Expiries = []signal.ExpiryBin{{At: t0 + 100*s, Width: time.Second, Keys: 4}}
+		x.Claims = signal.Claims{Attempts: 3}
+		return x
+	}
+	f.Add(t0, nil, []*signal.Vitals{v(1, t0, 10), v(2, t0, 10)})
+	f.Tick(t0)
+	f.Add(t0+s, nil, []*signal.Vitals{v(1, t0+s, 15), v(2, t0+s, 12)})
+	c := f.Tick(t0 + s).Caches[0]
+	if c.Work.Retries != (signal.Retries{Requests: 7, Attempts: 21}) || c.Work.Durations.Count() != 7 || c.Work.Recomputes.Starts() != 7 {
+		t.Errorf("work since the previous tick: %+v", c.Work)
+	}
+	if c.Running != 4 || c.Waiting != 6 || c.Claims.Attempts != 3 {
+		t.Errorf("running %d, waiting %d, claims %+v; want 4, 6, 3 attempts", c.Running, c.Waiting, c.Claims)
+	}
+	if diff := cmp.Diff([]signal.ExpiryBin{{At: t0 + 100*s, Width: time.Second, Keys: 8}}, c.Expiries); diff != "" {
+		t.Errorf("expiries (-want +got):\n%s", diff)
+	}
+}
+
+func TestMissesAreCountedByKey(t *testing.T) {
+	f := newFleet(t, fleet.Options{})
+	for id, misses := range map[signal.KeyID]uint64{1: 3, 2: 1, 66: 5} {
+		for n := range 2 {
+			w := window(n, t0, t0+s, t0, t0+ms)
+			w.Key.ID, w.Lookups.Misses = id, misses
+			f.Add(t0+s, []*signal.Window{w}, []*signal.Vitals{vitals(n, t0+s)})
+		}
+	}
+	c := f.Tick(t0 + s).Caches[0]
+	if c.MissedKeys != 3 || c.MissTop != 10 || c.Misses != 18 {
+		t.Errorf("missed keys %d, top %d, all %d; want 3, 10, 18", c.MissedKeys, c.MissTop, c.Misses)
+	}
+	if c := f.Tick(t0 + 2*s).Caches[0]; c.MissedKeys != 0 || c.Misses != 0 {
+		t.Errorf("a second later: %d keys, %d misses; want none", c.MissedKeys, c.Misses)
+	}
+}
+
+func TestKeysWithLocksOrEarlyRefreshesAreToldSingly(t *testing.T) {
+	f := newFleet(t, fleet.Options{})
+	plain, locked := window(1, t0, t0+s, t0, t0+ms), window(1, t0, t0+s, t0, t0+ms)
+	locked.Key.ID, locked.Locks.Attempts = 2, 1
+	f.Add(t0+s, []*signal.Window{plain, locked}, nil)
+	f.Add(t0+s, []*signal.Window{func() *signal.Window { w := window(2, t0, t0+s, t0, t0+ms); w.Key.ID = 2; return w }()}, nil)
+	tick := f.Tick(t0 + s)
+	if len(tick.Keys) != 1 || tick.Keys[0].Window.Key.ID != 2 || tick.Keys[0].Window.Locks.Attempts != 1 || tick.Keys[0].Window.Recomputes.Starts() != 2 {
+		t.Fatalf("keys told singly: %+v; want key 2, with all that both instances said", tick.Keys)
+	}
+	for _, e := range tick.Episodes { // which must not have lost anything to it
+		if want := map[signal.KeyID]uint64{1: 1, 2: 2}[e.Window.Key.ID]; e.Window.Recomputes.Starts() != want {
+			t.Errorf("episode of key %d has %d starts; want %d", e.Window.Key.ID, e.Window.Recomputes.Starts(), want)
+		}
+	}
+	if again := f.Tick(t0 + 2*s); len(again.Keys) != 0 {
+		t.Errorf("told again a second later: %+v", again.Keys)
+	}
+}
+
 func TestKeysAreBounded(t *testing.T) {
 	f := newFleet(t, fleet.Options{MaxKeys: 64})
 	for i := range 10_000 {

@@ -16,6 +16,57 @@ type key struct {
 	seen   memory
 	bursts []*burst // in order of arrival; final ones stay for a while
 	queued bool     // for an urgent tick
+
+	misses uint64           // since the previous regular tick
+	watch  signal.Nanos     // until when windows are kept for [signal.Tick.Keys]
+	recent []*signal.Window // since the previous regular tick
+}
+
+// watchFor is how long a key is told of singly after something happened to it
+// that an episode does not tell.
+const watchFor = 10 * time.Minute
+
+// note keeps what the next regular tick tells of the key beside its episodes.
+// The window is also a burst's, which merges into it; so a copy is kept. Its
+// slices can be shared: merging makes new ones.
+func (k *key) note(now signal.Nanos, w *signal.Window) {
+	k.misses += w.Lookups.Misses
+	started := &w.Recomputes.Started
+	if w.Early.Count > 0 || !w.Locks.IsZero() || w.Invalidations > 0 || w.Stores.Stale > 0 ||
+		started[signal.CauseEarly] > 0 || started[signal.CauseEvicted] > 0 {
+		k.watch = now.Add(watchFor)
+	}
+	if now < k.watch {
+		c := *w
+		k.recent = append(k.recent, &c)
+	}
+}
+
+// state returns what note kept, and starts anew; false if there is nothing.
+func (k *key) state() (signal.KeyState, bool) {
+	k.misses = 0
+	if len(k.recent) == 0 {
+		return signal.KeyState{}, false
+	}
+	s := signal.KeyState{Window: mergeAll(k.recent), TTL: k.ttl}
+	k.recent = nil
+	return s, true
+}
+
+// mergeAll merges windows, at least one, into one of them. Merging in pairs, and
+// the pairs in pairs, keeps the cost near that of one sort.
+func mergeAll(all []*signal.Window) *signal.Window {
+	for len(all) > 1 {
+		half := all[:0]
+		for i := 0; i < len(all); i += 2 {
+			if i+1 < len(all) {
+				all[i].Merge(all[i+1])
+			}
+			half = append(half, all[i])
+		}
+		all = half
+	}
+	return all[0]
 }
 
 // stamp identifies a window, by what its source said of it: receivers see one
@@ -51,6 +102,7 @@ func (m *memory) fresh(id stamp) bool {
 func (k *key) add(now signal.Nanos, w *signal.Window, offset time.Duration) (late, urgent bool) {
 	k.active = now
 	k.learn(w)
+	k.note(now, w)
 	sp, active := activity(w)
 	b := k.place(w, sp)
 	switch {

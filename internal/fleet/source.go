@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -24,10 +25,60 @@ type feedName struct {
 
 // feed is what one instance says of one cache.
 type feed struct {
-	last    signal.Vitals
-	heard   signal.Nanos
-	lookups signal.Lookups // since the previous regular tick
+	last  signal.Vitals
+	heard signal.Nanos
+	delta delta // since the previous regular tick
 }
+
+// delta is what was counted between two looks.
+type delta struct {
+	lookups                      signal.Lookups
+	work                         signal.Work
+	overflowed, expired, evicted uint64
+}
+
+// add counts what happened between two reports of one process. One that comes
+// with less than the one before is from a process that was started anew.
+func (d *delta) add(before, after *signal.Vitals) {
+	if after.Uptime < before.Uptime || after.Lookups.Total() < before.Lookups.Total() {
+		before = &signal.Vitals{}
+	}
+	d.lookups.Add(signal.Lookups{
+		Hits:   less(after.Lookups.Hits, before.Lookups.Hits),
+		Misses: less(after.Lookups.Misses, before.Lookups.Misses),
+		Stale:  less(after.Lookups.Stale, before.Lookups.Stale),
+		Errors: less(after.Lookups.Errors, before.Lookups.Errors),
+	})
+	work := workSince(&before.Work, &after.Work)
+	d.work.Add(&work)
+	d.overflowed += less(after.Overflowed, before.Overflowed)
+	d.expired += less(after.Expired, before.Expired)
+	d.evicted += less(after.Evicted, before.Evicted)
+}
+
+func workSince(before, after *signal.Work) signal.Work {
+	w := signal.Work{
+		Busy:       max(0, after.Busy-before.Busy),
+		Durations:  after.Durations.Since(&before.Durations),
+		Duplicates: less(after.Duplicates, before.Duplicates),
+		WhileFresh: less(after.WhileFresh, before.WhileFresh),
+		Coalesced:  less(after.Coalesced, before.Coalesced),
+		Stores:     less(after.Stores, before.Stores),
+		Early:      less(after.Early, before.Early),
+	}
+	w.Retries.Requests = less(after.Retries.Requests, before.Retries.Requests)
+	w.Retries.Attempts = less(after.Retries.Attempts, before.Retries.Attempts)
+	for c := range w.Recomputes.Started {
+		w.Recomputes.Started[c] = less(after.Recomputes.Started[c], before.Recomputes.Started[c])
+		for o := range w.Recomputes.Ended[c] {
+			w.Recomputes.Ended[c][o] = less(after.Recomputes.Ended[c][o], before.Recomputes.Ended[c][o])
+		}
+	}
+	return w
+}
+
+// less returns a - b, or zero if b is more: a counter never falls.
+func less(a, b uint64) uint64 { return a - min(a, b) }
 
 func (s *sources) init(most int) {
 	s.most, s.clocks, s.feeds = most, map[signal.Source]*clock{}, map[feedName]*feed{}
@@ -53,7 +104,7 @@ func (s *sources) add(now signal.Nanos, v *signal.Vitals) bool {
 		f = &feed{}
 		s.feeds[name] = f
 	} else {
-		f.lookups.Add(since(f.last.Lookups, v.Lookups))
+		f.delta.add(&f.last, v)
 	}
 	c := s.clocks[src]
 	if c == nil {
@@ -66,20 +117,6 @@ func (s *sources) add(now signal.Nanos, v *signal.Vitals) bool {
 		delete(s.feeds, name)
 	}
 	return true
-}
-
-// since returns what was read between two reports; all that the later one says
-// if the process restarted in between.
-func since(before, after signal.Lookups) signal.Lookups {
-	if after.Hits < before.Hits || after.Misses < before.Misses || after.Stale < before.Stale || after.Errors < before.Errors {
-		return after
-	}
-	return signal.Lookups{
-		Hits:   after.Hits - before.Hits,
-		Misses: after.Misses - before.Misses,
-		Stale:  after.Stale - before.Stale,
-		Errors: after.Errors - before.Errors,
-	}
 }
 
 // offset returns what to add to the instants of w, which arrived at now. Of a
@@ -114,9 +151,9 @@ func (s *sources) states(now signal.Nanos) []signal.CacheState {
 			delete(s.clocks, src)
 		}
 	}
-	out := s.stateLocked(now)
+	out := s.stateLocked(now, true)
 	for _, f := range s.feeds {
-		f.lookups = signal.Lookups{}
+		f.delta = delta{}
 	}
 	return out
 }
@@ -125,25 +162,36 @@ func (s *sources) states(now signal.Nanos) []signal.CacheState {
 func (s *sources) peek(now signal.Nanos) []signal.CacheState {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.stateLocked(now)
+	return s.stateLocked(now, false)
 }
 
-func (s *sources) stateLocked(now signal.Nanos) []signal.CacheState {
-	byCache := map[string]*signal.CacheState{}
+// gathering is a cache's state in the making.
+type gathering struct {
+	signal.CacheState
+	expiries map[signal.ExpiryBin]uint32
+	claimed  signal.Nanos // when the source spoke whose claims are taken
+}
+
+func (s *sources) stateLocked(now signal.Nanos, whole bool) []signal.CacheState {
+	byCache := map[string]*gathering{}
 	for name, f := range s.feeds {
 		c := byCache[name.cache]
 		if c == nil {
-			c = &signal.CacheState{Cache: name.cache, Service: name.source.Service}
+			c = &gathering{CacheState: signal.CacheState{Cache: name.cache, Service: name.source.Service}, expiries: map[signal.ExpiryBin]uint32{}}
 			byCache[name.cache] = c
 		}
 		if c.Service != name.source.Service {
 			c.Service = ""
 		}
 		f.fill(c, now)
+		if whole {
+			c.expect(f.last.Expiries, s.clocks[name.source].correction())
+		}
 	}
 	out := make([]signal.CacheState, 0, len(byCache))
 	for _, c := range byCache {
-		out = append(out, *c)
+		c.Expiries = c.bins()
+		out = append(out, c.CacheState)
 	}
 	slices.SortFunc(out, func(a, b signal.CacheState) int { return cmp.Compare(a.Cache, b.Cache) })
 	return out
@@ -151,11 +199,16 @@ func (s *sources) stateLocked(now signal.Nanos) []signal.CacheState {
 
 // fill adds what f says to c. Instances that disagree on the origin's budget do
 // so while a change rolls out; the larger one pages less.
-func (f *feed) fill(c *signal.CacheState, now signal.Nanos) {
+func (f *feed) fill(c *gathering, now signal.Nanos) {
 	if o := f.last.Origin; o.Budget > c.Origin.Budget || (o.Budget == c.Origin.Budget && o.Name > c.Origin.Name) {
 		c.Origin = o
 	}
-	c.Lookups.Add(f.lookups)
+	c.Lookups.Add(f.delta.lookups)
+	c.Work.Add(&f.delta.work)
+	c.Overflowed += f.delta.overflowed
+	c.Expired += f.delta.expired
+	c.Evicted += f.delta.evicted
+	c.claim(f)
 	if now.Sub(f.heard) > reportWithin {
 		c.Silent++
 		return
@@ -164,7 +217,45 @@ func (f *feed) fill(c *signal.CacheState, now signal.Nanos) {
 		c.UptimeMin = f.last.Uptime
 	}
 	c.UptimeMax = max(c.UptimeMax, f.last.Uptime)
+	c.Running += f.last.Running
+	c.Waiting += f.last.Waiting
 	c.Instances++
+}
+
+// claim takes the claims of the source that was started last: while a change
+// rolls out, that is the one that will stay.
+func (c *gathering) claim(f *feed) {
+	began := f.last.At.Add(-f.last.Uptime)
+	if f.last.Claims.IsZero() || c.claimed > began {
+		return
+	}
+	if c.claimed == began && fmt.Sprint(c.Claims) >= fmt.Sprint(f.last.Claims) {
+		return
+	}
+	c.claimed, c.Claims = began, f.last.Claims
+}
+
+// expect adds one source's coming expiries, put right by its clock's offset.
+func (c *gathering) expect(bins []signal.ExpiryBin, offset time.Duration) {
+	for _, bin := range bins {
+		n := bin.Keys
+		bin.Keys = 0
+		bin.At = bin.At.Add(offset)
+		bin.At -= bin.At % signal.Nanos(max(bin.Width, time.Second))
+		c.expiries[bin] += n
+	}
+}
+
+func (c *gathering) bins() []signal.ExpiryBin {
+	bins := make([]signal.ExpiryBin, 0, len(c.expiries))
+	for bin, n := range c.expiries {
+		bin.Keys = n
+		bins = append(bins, bin)
+	}
+	if len(bins) == 0 {
+		return nil
+	}
+	return signal.MergeExpiries(bins, nil)
 }
 
 func (s *sources) stats() (n int, offset time.Duration) {

@@ -74,7 +74,7 @@ func (d *decoder) record(src signal.Source, sourceReason string, r *logspb.LogRe
 	if name == semconv.EventVitals {
 		d.vitals = vitalsDraft{Vitals: &signal.Vitals{Source: src}}
 		if reason = fill(vitalsFields, &d.vitals, r.GetAttributes()); reason == "" {
-			reason = d.vitals.check()
+			reason = d.vitals.finish()
 		}
 		if reason == "" {
 			d.batch.Vitals = append(d.batch.Vitals, d.vitals.Vitals)

@@ -1,6 +1,8 @@
 package ingest
 
 import (
+	"math"
+
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 )
 
@@ -66,6 +68,21 @@ func octets[T any](limit int, set func(*T, []byte)) field[T] {
 			return ReasonTooLong
 		}
 		set(dst, b.BytesValue)
+		return ""
+	}
+}
+
+// real is a field that holds a finite number that is not negative.
+func real[T any](at func(*T) *float64) field[T] {
+	return func(dst *T, v *commonpb.AnyValue) string {
+		d, ok := v.GetValue().(*commonpb.AnyValue_DoubleValue)
+		if !ok {
+			return ReasonWrongType
+		}
+		if !(d.DoubleValue >= 0 && d.DoubleValue <= math.MaxFloat64) {
+			return ReasonOutOfRange
+		}
+		*at(dst) = d.DoubleValue
 		return ""
 	}
 }

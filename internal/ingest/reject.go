@@ -15,24 +15,24 @@ const (
 
 // Reasons for which one record is refused.
 const (
-	ReasonNotOurs      = "not_ours"      // another event, or no event: ignored, not an error of the sender
-	ReasonNoService    = "no_service"    // the resource has no service.name
-	ReasonNoCache      = "no_cache"      // no cache.name
-	ReasonNoKey        = "no_key"        // no stampede.key.id
-	ReasonNoTime       = "no_time"       // no start, end or time of making
-	ReasonWrongType    = "wrong_type"    // an attribute is of another type than its name says
-	ReasonOutOfRange   = "out_of_range"  // a negative number, or one too big for what it counts
-	ReasonTooLong      = "too_long"      // a text is longer than allowed
-	ReasonBadText      = "bad_text"      // a name is not UTF-8 or holds control characters, or a key id is no hash
-	ReasonBadSpan      = "bad_span"      // the end is before the start, or more than MaxSpan after it
-	ReasonBadIntervals = "bad_intervals" // the packed intervals are damaged or too many
-	ReasonBadShares    = "bad_shares"    // the shares of a merged window are damaged, out of order or too many
+	ReasonNotOurs    = "not_ours"     // another event, or no event: ignored, not an error of the sender
+	ReasonNoService  = "no_service"   // the resource has no service.name
+	ReasonNoCache    = "no_cache"     // no cache.name
+	ReasonNoKey      = "no_key"       // no stampede.key.id
+	ReasonNoTime     = "no_time"      // no start, end or time of making
+	ReasonWrongType  = "wrong_type"   // an attribute is of another type than its name says
+	ReasonOutOfRange = "out_of_range" // a negative number, or one too big for what it counts
+	ReasonTooLong    = "too_long"     // a text is longer than allowed
+	ReasonBadText    = "bad_text"     // a name is not UTF-8 or holds control characters, or a key id is no hash
+	ReasonBadSpan    = "bad_span"     // the end is before the start, or more than MaxSpan after it
+	ReasonBadPacked  = "bad_packed"   // what is packed into bytes is damaged or too much
+	ReasonBadShares  = "bad_shares"   // the shares of a merged window are damaged, out of order or too many
 )
 
 // Reasons lists every reason there is, in order.
 func Reasons() []string {
 	return []string{
-		ReasonBadIntervals, ReasonBadShares, ReasonBadSpan, ReasonBadText, ReasonBusy, ReasonMalformed, ReasonNoCache, ReasonNoKey,
+		ReasonBadPacked, ReasonBadShares, ReasonBadSpan, ReasonBadText, ReasonBusy, ReasonMalformed, ReasonNoCache, ReasonNoKey,
 		ReasonNoService, ReasonNoTime, ReasonNotOurs, ReasonOutOfRange, ReasonTooLarge, ReasonTooLong, ReasonUnsupported, ReasonWrongType,
 	}
 }

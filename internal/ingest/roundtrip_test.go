@@ -59,29 +59,67 @@ func drawWindow(t *rapid.T) *signal.Window {
 		Busy: n64[time.Duration](t), BusyMax: n64[time.Duration](t), Sampled: rapid.Bool().Draw(t, "sampled"),
 		Stores: signal.Stores{
 			Count: n64[uint64](t), NoExpiry: n64[uint64](t), ExpiryMin: n64[signal.Nanos](t), ExpiryMax: n64[signal.Nanos](t),
-			TTLMin: n64[time.Duration](t), TTLMax: n64[time.Duration](t),
+			TTLMin: n64[time.Duration](t), TTLMax: n64[time.Duration](t), Stale: n64[uint64](t),
 		},
-		Invalidations: n64[uint64](t),
-		Early:         signal.Early{Count: n64[uint64](t), LeadSum: n64[time.Duration](t), LeadMax: n64[time.Duration](t), DeltaMax: n64[time.Duration](t)},
+		Invalidations: n64[uint64](t), InvalidatedAt: n64[signal.Nanos](t),
+		Early: signal.Early{Count: n64[uint64](t), LeadSum: n64[time.Duration](t), LeadMax: n64[time.Duration](t), DeltaMax: n64[time.Duration](t)},
 		Locks: signal.Locks{
 			Attempts: n64[uint64](t), Acquired: n64[uint64](t), Waits: n64[uint64](t), WaitSum: n64[time.Duration](t), WaitMax: n64[time.Duration](t),
 			WaitPeak: n32(t), Holds: n64[uint64](t), HoldSum: n64[time.Duration](t), HoldMax: n64[time.Duration](t), Lost: n64[uint64](t),
+			Waiting: n32(t), Held: n32(t), HeldSince: n64[signal.Nanos](t),
 		},
 		Retries: signal.Retries{Requests: n64[uint64](t), Attempts: n64[uint64](t)},
 	}
 	w.End = w.Start + signal.Nanos(rapid.Int64Range(0, int64(ingest.MaxSpan)).Draw(t, "span"))
-	for c := range w.Recomputes.Started {
-		w.Recomputes.Started[c] = n64[uint64](t)
-		for o := range w.Recomputes.Ended[c] {
-			w.Recomputes.Ended[c][o] = n64[uint64](t)
-		}
-	}
+	w.Recomputes = drawRecomputes(t)
 	w.Intervals = drawIntervals(t)
 	w.Shares = drawShares(t)
 	if len(w.Shares) > 0 && rapid.Bool().Draw(t, "of several services") {
 		w.Source = signal.Source{}
 	}
 	return w
+}
+
+func drawRecomputes(t *rapid.T) (r signal.Recomputes) {
+	for c := range r.Started {
+		r.Started[c] = n64[uint64](t)
+		for o := range r.Ended[c] {
+			r.Ended[c][o] = n64[uint64](t)
+		}
+	}
+	return r
+}
+
+func drawWork(t *rapid.T) signal.Work {
+	w := signal.Work{
+		Recomputes: drawRecomputes(t), Busy: n64[time.Duration](t), Duplicates: n64[uint64](t), WhileFresh: n64[uint64](t), Coalesced: n64[uint64](t),
+		Stores: n64[uint64](t), Early: n64[uint64](t), Retries: signal.Retries{Requests: n64[uint64](t), Attempts: n64[uint64](t)},
+	}
+	for i := range w.Durations {
+		w.Durations[i] = n64[uint64](t)
+	}
+	return w
+}
+
+func drawClaims(t *rapid.T) signal.Claims {
+	c := signal.Claims{
+		Timeout: n64[time.Duration](t), Attempts: n64[int](t), Beta: rapid.Float64Range(0, 10).Draw(t, "beta"),
+		LockTTL: n64[time.Duration](t), StaleFor: n64[time.Duration](t),
+	}
+	if rapid.Bool().Draw(t, "protected") {
+		c.Protection = []string{signal.ProtectSingleFlight, signal.ProtectXFetch}
+	}
+	return c
+}
+
+func drawExpiries(t *rapid.T, at signal.Nanos) (bins []signal.ExpiryBin) {
+	for _, ahead := range rapid.SliceOfN(rapid.Int64Range(1, int64(signal.ExpiryFar)), 0, 20).Draw(t, "ahead") {
+		if bin, ok := signal.BinExpiry(at, at+signal.Nanos(ahead)); ok {
+			bin.Keys = 1
+			bins = signal.MergeExpiries(bins, []signal.ExpiryBin{bin})
+		}
+	}
+	return bins
 }
 
 func drawIntervals(t *rapid.T) []signal.Interval {
@@ -111,9 +149,10 @@ func drawShares(t *rapid.T) []signal.Share {
 }
 
 func drawVitals(t *rapid.T) *signal.Vitals {
+	at := 1 + count[signal.Nanos](t, "at", math.MaxInt64-1-int64(2*signal.ExpiryFar))
 	return &signal.Vitals{
-		Source: drawSource(t), Cache: text(t, "cache", 1, 200), At: 1 + count[signal.Nanos](t, "at", math.MaxInt64-1), Uptime: n64[time.Duration](t),
-		Lookups: drawLookups(t), Recomputes: n64[uint64](t), Tracked: n64[uint64](t), Overflowed: n64[uint64](t), Dropped: n64[uint64](t),
+		Source: drawSource(t), Cache: text(t, "cache", 1, 200), At: at, Uptime: n64[time.Duration](t),
+		Lookups: drawLookups(t), Work: drawWork(t), Running: n32(t), Waiting: n32(t), Claims: drawClaims(t), Expiries: drawExpiries(t, at), Tracked: n64[uint64](t), Overflowed: n64[uint64](t), Dropped: n64[uint64](t),
 		Expired: n64[uint64](t), Evicted: n64[uint64](t), Origin: signal.Origin{Name: text(t, "origin", 0, 200), Budget: n64[int](t)},
 		Closing: rapid.Bool().Draw(t, "closing"),
 	}

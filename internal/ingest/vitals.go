@@ -1,17 +1,62 @@
 package ingest
 
 import (
+	"maps"
+	"strings"
 	"time"
 
 	"github.com/stampede-exporter/stampede-exporter/internal/semconv"
 	"github.com/stampede-exporter/stampede-exporter/signal"
 )
 
-// vitalsDraft is vitals in the making.
-type vitalsDraft struct{ *signal.Vitals }
+// vitalsDraft is vitals in the making, with what needs all of it to be read.
+type vitalsDraft struct {
+	*signal.Vitals
+	durations, expiries []byte
+	protection          string
+}
+
+// Bounds on what is packed, which is more than anybody can mean.
+const (
+	maxDurationsText  = 2 << 10
+	maxExpiriesText   = 16 << 10
+	maxProtectionText = 200
+)
 
 // vitalsFields says where each attribute of vitals goes.
-var vitalsFields = map[string]field[vitalsDraft]{
+var vitalsFields = func() map[string]field[vitalsDraft] {
+	all := recomputeFields(func(v *vitalsDraft) *signal.Recomputes { return &v.Recomputes })
+	for _, m := range []map[string]field[vitalsDraft]{stateFields, workFields, claimFields} {
+		maps.Copy(all, m)
+	}
+	return all
+}()
+
+var workFields = map[string]field[vitalsDraft]{
+	semconv.AttrDuplicates: integer(func(v *vitalsDraft) *uint64 { return &v.Duplicates }),
+	semconv.AttrWhileFresh: integer(func(v *vitalsDraft) *uint64 { return &v.WhileFresh }),
+	semconv.AttrCoalesced:  integer(func(v *vitalsDraft) *uint64 { return &v.Coalesced }),
+	semconv.AttrBusy:       integer(func(v *vitalsDraft) *time.Duration { return &v.Busy }),
+	semconv.AttrStores:     integer(func(v *vitalsDraft) *uint64 { return &v.Stores }),
+	semconv.AttrEarly:      integer(func(v *vitalsDraft) *uint64 { return &v.Early }),
+	semconv.AttrRequests:   integer(func(v *vitalsDraft) *uint64 { return &v.Retries.Requests }),
+	semconv.AttrAttempts:   integer(func(v *vitalsDraft) *uint64 { return &v.Retries.Attempts }),
+	semconv.AttrRunning:    integer(func(v *vitalsDraft) *uint32 { return &v.Running }),
+	semconv.AttrWaiting:    integer(func(v *vitalsDraft) *uint32 { return &v.Waiting }),
+	semconv.AttrDurations:  octets(maxDurationsText, func(v *vitalsDraft, b []byte) { v.durations = b }),
+	semconv.AttrExpiries:   octets(maxExpiriesText, func(v *vitalsDraft, b []byte) { v.expiries = b }),
+}
+
+var claimFields = map[string]field[vitalsDraft]{
+	semconv.AttrProtection:    name(maxProtectionText, func(v *vitalsDraft) *string { return &v.protection }),
+	semconv.AttrClaimTimeout:  integer(func(v *vitalsDraft) *time.Duration { return &v.Claims.Timeout }),
+	semconv.AttrClaimAttempts: integer(func(v *vitalsDraft) *int { return &v.Claims.Attempts }),
+	semconv.AttrClaimBeta:     real(func(v *vitalsDraft) *float64 { return &v.Claims.Beta }),
+	semconv.AttrClaimLockTTL:  integer(func(v *vitalsDraft) *time.Duration { return &v.Claims.LockTTL }),
+	semconv.AttrClaimStaleFor: integer(func(v *vitalsDraft) *time.Duration { return &v.Claims.StaleFor }),
+}
+
+var stateFields = map[string]field[vitalsDraft]{
 	semconv.AttrCache:        name(maxCacheText, func(v *vitalsDraft) *string { return &v.Cache }),
 	semconv.AttrAt:           integer(func(v *vitalsDraft) *signal.Nanos { return &v.At }),
 	semconv.AttrUptime:       integer(func(v *vitalsDraft) *time.Duration { return &v.Uptime }),
@@ -19,7 +64,6 @@ var vitalsFields = map[string]field[vitalsDraft]{
 	semconv.AttrMisses:       integer(func(v *vitalsDraft) *uint64 { return &v.Lookups.Misses }),
 	semconv.AttrStale:        integer(func(v *vitalsDraft) *uint64 { return &v.Lookups.Stale }),
 	semconv.AttrErrors:       integer(func(v *vitalsDraft) *uint64 { return &v.Lookups.Errors }),
-	semconv.AttrRecomputes:   integer(func(v *vitalsDraft) *uint64 { return &v.Recomputes }),
 	semconv.AttrTracked:      integer(func(v *vitalsDraft) *uint64 { return &v.Tracked }),
 	semconv.AttrOverflowed:   integer(func(v *vitalsDraft) *uint64 { return &v.Overflowed }),
 	semconv.AttrDropped:      integer(func(v *vitalsDraft) *uint64 { return &v.Dropped }),
@@ -30,8 +74,8 @@ var vitalsFields = map[string]field[vitalsDraft]{
 	semconv.AttrClosing:      flag(func(v *vitalsDraft) *bool { return &v.Closing }),
 }
 
-// check checks v as a whole.
-func (v *vitalsDraft) check() (reason string) {
+// finish checks v as a whole and unpacks what is packed in it.
+func (v *vitalsDraft) finish() (reason string) {
 	switch {
 	case v.Service == "":
 		return ReasonNoService
@@ -39,6 +83,15 @@ func (v *vitalsDraft) check() (reason string) {
 		return ReasonNoCache
 	case v.At == 0:
 		return ReasonNoTime
+	}
+	if v.protection != "" {
+		v.Claims.Protection = strings.Split(v.protection, ",")
+	}
+	var err, other error
+	v.Durations, err = signal.ParseDurations(v.durations)
+	v.Expiries, other = signal.ParseExpiries(v.expiries, v.At)
+	if err != nil || other != nil {
+		return ReasonBadPacked
 	}
 	return ""
 }

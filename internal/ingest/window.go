@@ -40,7 +40,7 @@ var sourceFields = map[string]field[signal.Source]{
 
 // windowFields says where each attribute of a window goes.
 var windowFields = func() map[string]windowField {
-	all := recomputeFields()
+	all := recomputeFields(func(w *windowDraft) *signal.Recomputes { return &w.Recomputes })
 	for _, m := range []map[string]windowField{headFields, activityFields, lockFields} {
 		maps.Copy(all, m)
 	}
@@ -79,6 +79,8 @@ var activityFields = map[string]windowField{
 	semconv.AttrExpiryMax:      integer(func(w *windowDraft) *signal.Nanos { return &w.Stores.ExpiryMax }),
 	semconv.AttrTTLMin:         integer(func(w *windowDraft) *time.Duration { return &w.Stores.TTLMin }),
 	semconv.AttrTTLMax:         integer(func(w *windowDraft) *time.Duration { return &w.Stores.TTLMax }),
+	semconv.AttrStoresStale:    integer(func(w *windowDraft) *uint64 { return &w.Stores.Stale }),
+	semconv.AttrInvalidatedAt:  integer(func(w *windowDraft) *signal.Nanos { return &w.InvalidatedAt }),
 	semconv.AttrInvalidations:  integer(func(w *windowDraft) *uint64 { return &w.Invalidations }),
 	semconv.AttrEarly:          integer(func(w *windowDraft) *uint64 { return &w.Early.Count }),
 	semconv.AttrEarlyLeadSum:   integer(func(w *windowDraft) *time.Duration { return &w.Early.LeadSum }),
@@ -99,16 +101,19 @@ var lockFields = map[string]windowField{
 	semconv.AttrLockHoldSum:  integer(func(w *windowDraft) *time.Duration { return &w.Locks.HoldSum }),
 	semconv.AttrLockHoldMax:  integer(func(w *windowDraft) *time.Duration { return &w.Locks.HoldMax }),
 	semconv.AttrLockLost:     integer(func(w *windowDraft) *uint64 { return &w.Locks.Lost }),
+	semconv.AttrLockWaiting:  integer(func(w *windowDraft) *uint32 { return &w.Locks.Waiting }),
+	semconv.AttrLockHeld:     integer(func(w *windowDraft) *uint32 { return &w.Locks.Held }),
+	semconv.AttrLockSince:    integer(func(w *windowDraft) *signal.Nanos { return &w.Locks.HeldSince }),
 }
 
 // recomputeFields makes the fields that have a cause, or a cause and an outcome,
 // in their name.
-func recomputeFields() map[string]windowField {
-	fields := map[string]windowField{}
+func recomputeFields[T any](at func(*T) *signal.Recomputes) map[string]field[T] {
+	fields := map[string]field[T]{}
 	for c := range signal.NumCauses {
-		fields[semconv.AttrStarted+"."+c.String()] = integer(func(w *windowDraft) *uint64 { return &w.Recomputes.Started[c] })
+		fields[semconv.AttrStarted+"."+c.String()] = integer(func(dst *T) *uint64 { return &at(dst).Started[c] })
 		for o := range signal.NumOutcomes {
-			fields[semconv.AttrEnded+"."+c.String()+"."+o.String()] = integer(func(w *windowDraft) *uint64 { return &w.Recomputes.Ended[c][o] })
+			fields[semconv.AttrEnded+"."+c.String()+"."+o.String()] = integer(func(dst *T) *uint64 { return &at(dst).Ended[c][o] })
 		}
 	}
 	return fields
@@ -142,7 +147,7 @@ func (w *windowDraft) finish() (reason string) {
 	}
 	var err error
 	if w.Intervals, err = signal.ParseIntervals(w.intervals, w.Start, signal.MaxFleetIntervals); err != nil {
-		return ReasonBadIntervals
+		return ReasonBadPacked
 	}
 	if w.shares != "" {
 		return w.parseShares()

@@ -57,7 +57,9 @@ const (
 	AttrExpiryMax      = "stampede.stores.expiry.max" // int, Unix nanoseconds
 	AttrTTLMin         = "stampede.stores.ttl.min"    // int, ns
 	AttrTTLMax         = "stampede.stores.ttl.max"    // int, ns
-	AttrInvalidations  = "stampede.invalidations"
+	AttrStoresStale    = "stampede.stores.stale"
+	AttrInvalidations  = "stampede.invalidations.count"
+	AttrInvalidatedAt  = "stampede.invalidations.last" // int, Unix nanoseconds
 
 	AttrEarly         = "stampede.early.count"
 	AttrEarlyLeadSum  = "stampede.early.lead.sum"  // int, ns
@@ -74,6 +76,9 @@ const (
 	AttrLockHoldSum  = "stampede.lock.hold.sum" // int, ns
 	AttrLockHoldMax  = "stampede.lock.hold.max" // int, ns
 	AttrLockLost     = "stampede.lock.lost"
+	AttrLockWaiting  = "stampede.lock.waiting"
+	AttrLockHeld     = "stampede.lock.held"
+	AttrLockSince    = "stampede.lock.held.since" // int, Unix nanoseconds
 
 	AttrRequests = "stampede.origin.requests"
 	AttrAttempts = "stampede.origin.attempts"
@@ -83,9 +88,12 @@ const (
 
 // Attributes of stampede.vitals; lookups as above, but cumulative.
 const (
-	AttrAt           = "stampede.at"     // int, Unix nanoseconds
-	AttrUptime       = "stampede.uptime" // int, ns
-	AttrRecomputes   = "stampede.recomputes"
+	AttrAt           = "stampede.at"                  // int, Unix nanoseconds
+	AttrUptime       = "stampede.uptime"              // int, ns
+	AttrDurations    = "stampede.recompute.durations" // bytes; docs/wire.md
+	AttrExpiries     = "stampede.expiries"            // bytes; docs/wire.md
+	AttrRunning      = "stampede.recompute.running"
+	AttrWaiting      = "stampede.miss.waiting"
 	AttrTracked      = "stampede.keys.tracked"
 	AttrOverflowed   = "stampede.keys.overflowed"
 	AttrDropped      = "stampede.records.dropped"
@@ -94,4 +102,11 @@ const (
 	AttrOrigin       = "stampede.origin.name" // string
 	AttrOriginBudget = "stampede.origin.budget"
 	AttrClosing      = "stampede.closing" // bool
+
+	AttrProtection    = "stampede.claims.protection" // string, names with commas between
+	AttrClaimTimeout  = "stampede.claims.timeout"    // int, ns
+	AttrClaimAttempts = "stampede.claims.attempts"
+	AttrClaimBeta     = "stampede.claims.beta"      // double
+	AttrClaimLockTTL  = "stampede.claims.lock_ttl"  // int, ns
+	AttrClaimStaleFor = "stampede.claims.stale_for" // int, ns
 )

@@ -1,9 +1,14 @@
-package otlp
+// Package wire turns windows and vitals into the attributes of OTLP log events.
+// It is what every sender shares: the exporter an application runs, and a
+// simulation, which must not meet another encoding than applications do.
+// docs/wire.md describes the attributes; internal/ingest reads them back.
+package wire
 
 import (
 	"encoding/json"
 	"math"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 
@@ -11,16 +16,16 @@ import (
 	"github.com/stampede-exporter/stampede-exporter/signal"
 )
 
-// encoder turns records into attributes. It reuses its memory from one record to
-// the next and is not safe for concurrent use.
-type encoder struct {
+// Encoder turns records into attributes. It reuses its memory from one record to
+// the next and is not safe for concurrent use. The zero value works.
+type Encoder struct {
 	attrs  []attribute.KeyValue
 	packed []byte
 }
 
-// window returns the attributes of w, valid until the next call. Zero is left
+// Window returns the attributes of w, valid until the next call. Zero is left
 // out, and so is a negative count or duration, which no source can mean.
-func (e *encoder) window(w *signal.Window) []attribute.KeyValue {
+func (e *Encoder) Window(w *signal.Window) []attribute.KeyValue {
 	e.attrs = e.attrs[:0]
 	e.text(semconv.AttrCache, w.Cache)
 	// The ID is always there: a receiver could not tell a hash of zero from none.
@@ -33,28 +38,34 @@ func (e *encoder) window(w *signal.Window) []attribute.KeyValue {
 	number(e, semconv.AttrUnknown, w.Unknown)
 	e.lookups(w.Lookups)
 	number(e, semconv.AttrMissPeak, w.MissPeak)
-	e.recomputes(w)
+	e.recomputes(&w.Recomputes)
+	e.waste(w.Duplicates, w.WhileFresh, w.Coalesced, w.Busy)
+	number(e, semconv.AttrInFlightPeak, w.InFlightPeak)
+	number(e, semconv.AttrBusyMax, w.BusyMax)
+	e.packed = signal.AppendIntervals(e.packed[:0], w.Start, w.Intervals)
+	e.bytes(semconv.AttrIntervals, e.packed)
+	e.flag(semconv.AttrSampled, w.Sampled)
 	e.stores(&w.Stores)
 	number(e, semconv.AttrInvalidations, w.Invalidations)
+	number(e, semconv.AttrInvalidatedAt, w.InvalidatedAt)
 	number(e, semconv.AttrEarly, w.Early.Count)
 	number(e, semconv.AttrEarlyLeadSum, w.Early.LeadSum)
 	number(e, semconv.AttrEarlyLeadMax, w.Early.LeadMax)
 	number(e, semconv.AttrEarlyDeltaMax, w.Early.DeltaMax)
 	e.locks(&w.Locks)
-	number(e, semconv.AttrRequests, w.Retries.Requests)
-	number(e, semconv.AttrAttempts, w.Retries.Attempts)
+	e.retries(w.Retries)
 	e.shares(w.Shares)
 	return e.attrs
 }
 
-// vitals returns the attributes of v, valid until the next call.
-func (e *encoder) vitals(v *signal.Vitals) []attribute.KeyValue {
+// Vitals returns the attributes of v, valid until the next call.
+func (e *Encoder) Vitals(v *signal.Vitals) []attribute.KeyValue {
 	e.attrs = e.attrs[:0]
 	e.text(semconv.AttrCache, v.Cache)
 	number(e, semconv.AttrAt, v.At)
 	number(e, semconv.AttrUptime, v.Uptime)
 	e.lookups(v.Lookups)
-	number(e, semconv.AttrRecomputes, v.Recomputes)
+	e.work(v)
 	number(e, semconv.AttrTracked, v.Tracked)
 	number(e, semconv.AttrOverflowed, v.Overflowed)
 	number(e, semconv.AttrDropped, v.Dropped)
@@ -62,45 +73,76 @@ func (e *encoder) vitals(v *signal.Vitals) []attribute.KeyValue {
 	number(e, semconv.AttrEvictedKeys, v.Evicted)
 	e.text(semconv.AttrOrigin, v.Origin.Name)
 	number(e, semconv.AttrOriginBudget, v.Origin.Budget)
+	e.claims(&v.Claims)
 	e.flag(semconv.AttrClosing, v.Closing)
 	return e.attrs
 }
 
-func (e *encoder) lookups(l signal.Lookups) {
+func (e *Encoder) work(v *signal.Vitals) {
+	e.recomputes(&v.Recomputes)
+	e.waste(v.Duplicates, v.WhileFresh, v.Coalesced, v.Busy)
+	durations := signal.AppendDurations(e.packed[:0], &v.Durations)
+	e.bytes(semconv.AttrDurations, durations)
+	// Both must outlive this call, so the second starts where the first ends.
+	e.packed = signal.AppendExpiries(durations, v.At, v.Expiries)
+	e.bytes(semconv.AttrExpiries, e.packed[len(durations):])
+	number(e, semconv.AttrStores, v.Stores)
+	number(e, semconv.AttrEarly, v.Early)
+	e.retries(v.Retries)
+	number(e, semconv.AttrRunning, v.Running)
+	number(e, semconv.AttrWaiting, v.Waiting)
+}
+
+func (e *Encoder) claims(c *signal.Claims) {
+	e.text(semconv.AttrProtection, strings.Join(c.Protection, ","))
+	number(e, semconv.AttrClaimTimeout, c.Timeout)
+	number(e, semconv.AttrClaimAttempts, c.Attempts)
+	if c.Beta > 0 {
+		e.attrs = append(e.attrs, attribute.Float64(semconv.AttrClaimBeta, c.Beta))
+	}
+	number(e, semconv.AttrClaimLockTTL, c.LockTTL)
+	number(e, semconv.AttrClaimStaleFor, c.StaleFor)
+}
+
+func (e *Encoder) retries(r signal.Retries) {
+	number(e, semconv.AttrRequests, r.Requests)
+	number(e, semconv.AttrAttempts, r.Attempts)
+}
+
+func (e *Encoder) waste(duplicates, whileFresh, coalesced uint64, busy time.Duration) {
+	number(e, semconv.AttrDuplicates, duplicates)
+	number(e, semconv.AttrWhileFresh, whileFresh)
+	number(e, semconv.AttrCoalesced, coalesced)
+	number(e, semconv.AttrBusy, busy)
+}
+
+func (e *Encoder) lookups(l signal.Lookups) {
 	number(e, semconv.AttrHits, l.Hits)
 	number(e, semconv.AttrMisses, l.Misses)
 	number(e, semconv.AttrStale, l.Stale)
 	number(e, semconv.AttrErrors, l.Errors)
 }
 
-func (e *encoder) recomputes(w *signal.Window) {
-	for c := range w.Recomputes.Started {
-		number(e, startedKeys[c], w.Recomputes.Started[c])
-		for o := range w.Recomputes.Ended[c] {
-			number(e, endedKeys[c][o], w.Recomputes.Ended[c][o])
+func (e *Encoder) recomputes(r *signal.Recomputes) {
+	for c := range r.Started {
+		number(e, startedKeys[c], r.Started[c])
+		for o := range r.Ended[c] {
+			number(e, endedKeys[c][o], r.Ended[c][o])
 		}
 	}
-	number(e, semconv.AttrInFlightPeak, w.InFlightPeak)
-	number(e, semconv.AttrDuplicates, w.Duplicates)
-	number(e, semconv.AttrWhileFresh, w.WhileFresh)
-	number(e, semconv.AttrCoalesced, w.Coalesced)
-	number(e, semconv.AttrBusy, w.Busy)
-	number(e, semconv.AttrBusyMax, w.BusyMax)
-	e.packed = signal.AppendIntervals(e.packed[:0], w.Start, w.Intervals)
-	e.bytes(semconv.AttrIntervals, e.packed)
-	e.flag(semconv.AttrSampled, w.Sampled)
 }
 
-func (e *encoder) stores(s *signal.Stores) {
+func (e *Encoder) stores(s *signal.Stores) {
 	number(e, semconv.AttrStores, s.Count)
 	number(e, semconv.AttrStoresNoExpiry, s.NoExpiry)
+	number(e, semconv.AttrStoresStale, s.Stale)
 	number(e, semconv.AttrExpiryMin, s.ExpiryMin)
 	number(e, semconv.AttrExpiryMax, s.ExpiryMax)
 	number(e, semconv.AttrTTLMin, s.TTLMin)
 	number(e, semconv.AttrTTLMax, s.TTLMax)
 }
 
-func (e *encoder) locks(l *signal.Locks) {
+func (e *Encoder) locks(l *signal.Locks) {
 	number(e, semconv.AttrLockAttempts, l.Attempts)
 	number(e, semconv.AttrLockAcquired, l.Acquired)
 	number(e, semconv.AttrLockWaits, l.Waits)
@@ -111,11 +153,14 @@ func (e *encoder) locks(l *signal.Locks) {
 	number(e, semconv.AttrLockHoldSum, l.HoldSum)
 	number(e, semconv.AttrLockHoldMax, l.HoldMax)
 	number(e, semconv.AttrLockLost, l.Lost)
+	number(e, semconv.AttrLockWaiting, l.Waiting)
+	number(e, semconv.AttrLockHeld, l.Held)
+	number(e, semconv.AttrLockSince, l.HeldSince)
 }
 
 // shares writes JSON: only a window that was merged has shares, so this is rare,
 // and their names are text of any length.
-func (e *encoder) shares(ss []signal.Share) {
+func (e *Encoder) shares(ss []signal.Share) {
 	if len(ss) == 0 {
 		return
 	}
@@ -126,25 +171,25 @@ func (e *encoder) shares(ss []signal.Share) {
 
 // text leaves bytes that are not UTF-8 out: protobuf refuses a whole request for
 // one of them.
-func (e *encoder) text(key, v string) {
+func (e *Encoder) text(key, v string) {
 	if v != "" {
-		e.attrs = append(e.attrs, attribute.String(key, validText(v)))
+		e.attrs = append(e.attrs, attribute.String(key, ValidText(v)))
 	}
 }
 
-func (e *encoder) bytes(key string, v []byte) {
+func (e *Encoder) bytes(key string, v []byte) {
 	if len(v) > 0 {
 		e.attrs = append(e.attrs, attribute.ByteSlice(key, v))
 	}
 }
 
-func (e *encoder) flag(key string, v bool) {
+func (e *Encoder) flag(key string, v bool) {
 	if v {
 		e.attrs = append(e.attrs, attribute.Bool(key, true))
 	}
 }
 
-func number[T ~int | ~int64 | ~uint16 | ~uint32 | ~uint64](e *encoder, key string, v T) {
+func number[T ~int | ~int64 | ~uint16 | ~uint32 | ~uint64](e *Encoder, key string, v T) {
 	if v <= 0 {
 		return
 	}
@@ -155,7 +200,8 @@ func number[T ~int | ~int64 | ~uint16 | ~uint32 | ~uint64](e *encoder, key strin
 	e.attrs = append(e.attrs, attribute.Int64(key, n))
 }
 
-func validText(v string) string { return strings.ToValidUTF8(v, "\uFFFD") }
+// ValidText returns v with what is not UTF-8 replaced.
+func ValidText(v string) string { return strings.ToValidUTF8(v, "\uFFFD") }
 
 // Names of the attributes that count recomputes, made once.
 var startedKeys, endedKeys = recomputeKeys()
