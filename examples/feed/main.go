@@ -60,9 +60,15 @@ func run(ctx context.Context, listen, redisAddr string, takes, ttl time.Duration
 	}
 	defer shutdown(exporter.Shutdown)
 
-	// stampede: a monitor for the cache, told what its recomputes spend.
+	// stampede: a monitor for the cache, told what its recomputes spend, and
+	// what is meant to protect it.
+	var claims stampede.Claims
+	if protect == "singleflight" {
+		claims.Protection = []string{stampede.ProtectSingleFlight}
+	}
 	monitor, err := instrument.New("feed", instrument.Options{
 		Origin: stampede.Origin{Name: "db", Budget: 8},
+		Claims: claims,
 	})
 	if err != nil {
 		return err
