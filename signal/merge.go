@@ -98,6 +98,7 @@ func (w *Window) shares() []Share {
 		Recomputes:   w.Recomputes.Provoked(),
 		InFlightPeak: w.InFlightPeak,
 		MissPeak:     w.MissPeak,
+		Coalesced:    w.Coalesced,
 	}}
 }
 
@@ -116,6 +117,7 @@ func mergeShares(a, b []Share) []Share {
 		default:
 			s := a[0]
 			s.Recomputes += b[0].Recomputes
+			s.Coalesced += b[0].Coalesced
 			s.InFlightPeak = max(s.InFlightPeak, b[0].InFlightPeak)
 			s.MissPeak = max(s.MissPeak, b[0].MissPeak)
 			out, a, b = append(out, s), a[1:], b[1:]

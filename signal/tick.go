@@ -43,6 +43,10 @@ type Episode struct {
 	// KnownBefore is set if some source had a value for the key before this
 	// episode: then a process that calls it cold just had not seen it.
 	KnownBefore bool `json:"known_before,omitempty"`
+	// Due is when the value that was there before this episode was to expire,
+	// by the word of whoever stored it last; zero if nobody said. An episode
+	// that starts before it found a value that vanished early.
+	Due Nanos `json:"due,omitempty"`
 	// TTL is the shortest time to live lately seen stored for the key.
 	TTL time.Duration `json:"ttl,omitempty"`
 	// Offset is the largest clock correction applied to a source in it.

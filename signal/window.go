@@ -230,6 +230,7 @@ type Share struct {
 	Recomputes   uint64 `json:"recomputes,omitempty"` // provoked recomputes started
 	InFlightPeak uint32 `json:"in_flight_peak,omitempty"`
 	MissPeak     uint32 `json:"miss_peak,omitempty"`
+	Coalesced    uint64 `json:"coalesced,omitempty"` // followers it spared a recompute
 }
 
 // Shift moves every instant in w by d, from its source's clock to another. The

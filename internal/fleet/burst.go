@@ -15,6 +15,7 @@ type burst struct {
 	heard   signal.Nanos // when the latest window arrived
 	overdue bool         // it was over for long when the first window came
 	final   bool
+	due     signal.Nanos // when the value before it was to expire
 
 	merged  *signal.Window   // what has been merged so far; nil at first
 	pending []*signal.Window // what has not
@@ -126,6 +127,7 @@ func (b *burst) episode(k *key, now signal.Nanos, t *totals) signal.Episode {
 	w := b.window()
 	if !b.named {
 		b.started, b.named = b.span.from, true
+		b.due = k.due(b.started)
 	}
 	o := signal.Sweep(w.Intervals, b.span.to)
 	low, high := w.PeakBounds(b.span.to)
@@ -134,7 +136,7 @@ func (b *burst) episode(k *key, now signal.Nanos, t *totals) signal.Episode {
 		PeakLow: low, PeakHigh: high,
 		Onset: o.Onset, Wasted: o.Wasted,
 		Duplicates:  max(o.Duplicates(), w.Duplicates),
-		KnownBefore: b.known || k.known != 0 && k.known < b.span.from, TTL: k.ttl, Offset: b.offset, Final: b.final,
+		KnownBefore: b.known || k.known != 0 && k.known < b.span.from, Due: b.due, TTL: k.ttl, Offset: b.offset, Final: b.final,
 	}
 	b.shown = b.weight
 	t.look(now, b, &e)

@@ -292,6 +292,23 @@ func TestColdOnlyIfNobodyKnewTheKey(t *testing.T) {
 	}
 }
 
+func TestAnEpisodeKnowsWhenTheValueItReplacesWasDue(t *testing.T) {
+	f := newFleet(t, fleet.Options{})
+	first := window(1, t0, t0+s, t0, t0+100*ms)
+	first.Stores = signal.Stores{Count: 1, ExpiryMin: t0 + 60*s, ExpiryMax: t0 + 60*s, TTLMin: time.Minute, TTLMax: time.Minute}
+	f.Add(t0+s, []*signal.Window{first}, nil)
+	if e := one(t, f.Tick(t0+s)); e.Due != 0 {
+		t.Errorf("the first value ever replaces one that was due %v after the start", e.Due.Sub(t0))
+	}
+	f.Tick(t0 + 10*s)
+	again := window(2, t0+20*s, t0+21*s, t0+20*s, t0+20*s+100*ms)
+	again.Stores = signal.Stores{Count: 1, ExpiryMin: t0 + 80*s, ExpiryMax: t0 + 80*s, TTLMin: time.Minute, TTLMax: time.Minute}
+	f.Add(t0+21*s, []*signal.Window{again}, nil)
+	if e := one(t, f.Tick(t0+21*s)); e.Due != t0+60*s {
+		t.Errorf("due %v after the start; want 1m0s: it vanished early", e.Due.Sub(t0))
+	}
+}
+
 func TestCacheStatesFollowTheHeartbeat(t *testing.T) {
 	f := newFleet(t, fleet.Options{})
 	v := func(n int, at signal.Nanos, hits uint64) *signal.Vitals {

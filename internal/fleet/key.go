@@ -13,6 +13,7 @@ type key struct {
 	known  signal.Nanos // since when a value for it is known to have been there; zero if never
 	ttl    time.Duration
 	ttlAt  signal.Nanos
+	stored []stored // the latest few, by when they were told of
 	seen   memory
 	bursts []*burst // in order of arrival; final ones stay for a while
 	queued bool     // for an urgent tick
@@ -122,11 +123,37 @@ func (k *key) add(now signal.Nanos, w *signal.Window, offset time.Duration) (lat
 	return b.overdue, urgent && !b.overdue
 }
 
+// stored is a value as a window tells of it: by its end, at the latest, it was
+// there, and it was to expire then.
+type stored struct{ by, expiry signal.Nanos }
+
+// maxStored is how many values back an episode may have begun and still find out
+// which of them it replaces.
+const maxStored = 8
+
+// due returns when the value that was there before at was to expire; zero if
+// that is not known.
+func (k *key) due(at signal.Nanos) signal.Nanos {
+	var last stored
+	for _, s := range k.stored {
+		if s.by <= at && (s.by > last.by || s.by == last.by && s.expiry > last.expiry) {
+			last = s
+		}
+	}
+	return last.expiry
+}
+
 // learn notes what w says of the key's stored value. By its end, at the latest,
 // there was one.
 func (k *key) learn(w *signal.Window) {
 	if (w.Stores.Count > 0 || w.Lookups.Hits > 0) && (k.known == 0 || w.End < k.known) {
 		k.known = w.End
+	}
+	if x := w.Stores.ExpiryMax; x > 0 {
+		if len(k.stored) >= maxStored {
+			k.stored = append(k.stored[:0], k.stored[1:]...)
+		}
+		k.stored = append(k.stored, stored{w.End, x})
 	}
 	if t := w.Stores.TTLMin; t > 0 && (w.End > k.ttlAt || w.End == k.ttlAt && t < k.ttl) {
 		k.ttl, k.ttlAt = t, w.End
