@@ -21,9 +21,10 @@ type burst struct {
 	pending []*signal.Window // what has not
 	offset  time.Duration    // largest clock correction, either way
 
-	weight     uint64 // provoked recomputes added
-	shown      uint64 // weight at the last look
-	duplicates uint64 // counted in the totals
+	weight     uint64         // provoked recomputes added
+	shown      uint64         // weight at the last look
+	seen       signal.Episode // at the last look
+	duplicates uint64         // counted in the totals
 }
 
 // span is a stretch of time.
@@ -124,6 +125,11 @@ func (b *burst) window() *signal.Window {
 
 // episode looks at b.
 func (b *burst) episode(k *key, now signal.Nanos, t *totals) signal.Episode {
+	if len(b.pending) == 0 && b.seen.Window != nil { // nothing is new but time
+		b.seen.Final, b.seen.TTL = b.final, k.ttl
+		t.look(now, b, &b.seen)
+		return b.seen
+	}
 	w := b.window()
 	if !b.named {
 		b.started, b.named = b.span.from, true
@@ -138,7 +144,7 @@ func (b *burst) episode(k *key, now signal.Nanos, t *totals) signal.Episode {
 		Duplicates:  max(o.Duplicates(), w.Duplicates),
 		KnownBefore: b.known || k.known != 0 && k.known < b.span.from, Due: b.due, TTL: k.ttl, Offset: b.offset, Final: b.final,
 	}
-	b.shown = b.weight
+	b.shown, b.seen = b.weight, e
 	t.look(now, b, &e)
 	return e
 }
