@@ -19,10 +19,124 @@ type watched struct {
 // the detectors there are.
 var detectorRules = []watched{
 	{
+		id:      "budget-exceeded",
+		summary: "Cache {{ $labels.cache }}: misses ask for nearly all the origin can do, or more",
+		detail:  "Near its ceiling its queue grows without bound, and an expiry at a bad time is enough.",
+		advice:  "Make misses fewer or cheaper, or give the origin room; shed load while readers are harmed.",
+	},
+	{
+		id:      "coalescing-bypass",
+		summary: "Cache {{ $labels.cache }}: readers get past the coalescing that used to let one of them recompute for all",
+		detail:  "Single processes recompute one key several times at once, or a new build spares far fewer readers than the last.",
+		advice:  "Find what those instances have in common, most likely a build or a switch, and roll it back.",
+	},
+	{
+		id:      "delta-poisoning",
+		summary: "Cache {{ $labels.cache }}: one slow recompute makes readers refresh a key far too early",
+		detail:  "Its time was stored as the key's usual one, and XFetch acts on it until the next write.",
+		advice:  "Clamp what is stored as recompute time. If the origin is under pressure, lower beta or switch early refresh off.",
+	},
+	{
+		id:      "early-refresh-excess",
+		summary: "Cache {{ $labels.cache }}: values are refreshed early far more often, or far earlier, than XFetch explains",
+		detail:  "The origin works for values that were still good.",
+		advice:  "Let one refresh serve all in a process, lower beta, and clamp the stored recompute time.",
+	},
+	{
+		id:      "early-refresh-ineffective",
+		summary: "Cache {{ $labels.cache }}: values expire under their readers although XFetch should have refreshed them",
+		detail:  "They are read often enough for that; keys that are not are only information.",
+		advice:  "Check what is stored as recompute time, and raise beta to 1.5 or 2.",
+	},
+	{
+		id:      "expiry-forecast",
+		summary: "Cache {{ $labels.cache }}: more values are to expire together than the origin can recompute in time",
+		detail:  "It has not happened yet: the incident says when it will, and how many keys it is about.",
+		advice:  "Spread the expiries before they come: store some values anew with other times to live.",
+	},
+	{
 		id:      "hot-key-expiry",
 		summary: "Cache {{ $labels.cache }}: many readers recompute one hot key at once",
 		detail:  "In the last half minute the worst key had " + lookUp(semconv.FleetInFlightPeak) + " recomputes running at once.",
 		advice:  "Refresh the value before it expires, or let one reader recompute it while the others wait or get the old value. Jitter does not help: there is only one key.",
+	},
+	{
+		id:      "lock-convoy",
+		summary: "Cache {{ $labels.cache }}: readers of a key queue behind the lock that guards its recompute",
+		detail:  "The origin is protected, and readers pay for that with their time and with what they hold meanwhile.",
+		advice:  "Serve the old value to everybody but the holder, or refresh before the expiry.",
+	},
+	{
+		id:      "lock-lost",
+		summary: "Cache {{ $labels.cache }}: a lock expires while its holder is still recomputing, or is about to",
+		detail:  "Two holders recompute side by side, and the slower one may write over the newer value.",
+		advice:  "Let the lock live longer than the slowest recompute, and check its token in the same step that writes the value.",
+	},
+	{
+		id:      "mass-invalidation",
+		summary: "Cache {{ $labels.cache }}: many values vanished before their time",
+		detail:  "It was flushed or restarted, lost a node, ran out of memory, or somebody deleted keys by the thousand.",
+		advice:  "Let readers back in stepwise, and turn retries off until the hit ratio recovers.",
+	},
+	{
+		id:      "metastable-loop",
+		summary: "Cache {{ $labels.cache }}: the origin is kept down by retries or a cold cache, though nothing else is wrong any more",
+		detail:  "What began it is over, and it has not come back by itself.",
+		advice:  "Shed load below the admission target in the incident, with refusals that are not retried; turn retries off; let readers back step by step.",
+	},
+	{
+		id:      "orphaned-lock",
+		summary: "Cache {{ $labels.cache }}: readers wait for a lock whose holder is gone",
+		detail:  "Nobody recomputes, and nobody will until the lock expires.",
+		advice:  "Make sure the holder is gone, then delete the lock's key, not the value's.",
+	},
+	{
+		id:      "overload",
+		summary: "Cache {{ $labels.cache }}: readers want more than the origin can do, with a warm cache and without retries",
+		detail:  "It passes when the load falls or the origin gets room.",
+		advice:  "Shed the least important readers or serve old values, and do not let clients retry.",
+	},
+	{
+		id:      "penetration",
+		summary: "Cache {{ $labels.cache }}: readers ask for many keys that do not exist",
+		detail:  "Nothing can be stored for them, so each goes to the origin. It is no stampede.",
+		advice:  "Find out who asks; check keys before they reach the cache, and limit the rate of those who ask.",
+	},
+	{
+		id:      "process-local-coalescing",
+		summary: "Cache {{ $labels.cache }}: every instance recomputes one hot key for itself at the same time",
+		detail:  "Coalescing works within each process and ends there. More instances make it worse.",
+		advice:  "Refresh the value before it expires, or take a lease in the cache so that one instance recomputes.",
+	},
+	{
+		id:      "retry-storm",
+		summary: "Cache {{ $labels.cache }}: failed recomputes are tried again at once, and most of what the origin does is in vain",
+		detail:  "If it lasts it becomes a loop that does not end by itself.",
+		advice:  "Turn retries off, or give each client a budget for them; then see why first attempts fail.",
+	},
+	{
+		id:      "stale-overwrite",
+		summary: "Cache {{ $labels.cache }}: a value was stored although its key had been invalidated since it was read from the origin",
+		detail:  "The cache holds it as if it were new until it expires.",
+		advice:  "Delete the key once more now; then store with a version or a lease that an invalidation makes void.",
+	},
+	{
+		id:      "synchronized-expiry",
+		summary: "Cache {{ $labels.cache }}: many keys expired together, and the origin cannot keep up",
+		detail:  "They queue at the origin; the incident says how long the refill takes.",
+		advice:  "Let the wave drain, and serve old values or shed load meanwhile. Then give the times to live a random part.",
+	},
+	{
+		id:      "underdosed-jitter",
+		summary: "Cache {{ $labels.cache }}: expiries are closer to each other than the origin can bear",
+		detail:  "Each time to live ends in a wave that keeps the origin at its limit.",
+		advice:  "Widen the random part of the times to live to what the incident says.",
+	},
+	{
+		id:      "vulnerable",
+		summary: "Cache {{ $labels.cache }}: the origin could not bear its readers without the cache",
+		detail:  "Nothing is wrong now. If the cache were lost, it might not come back by itself.",
+		advice:  "Decide how it would get back, and try it: a retry budget, refusals that are not retried, a limit on what is let in.",
 	},
 }
 

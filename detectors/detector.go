@@ -47,6 +47,20 @@ type Limit struct {
 	Reason string `json:"reason"`
 }
 
+// Stateful is a [Detector] that learns, and can be told later what it had
+// learnt: a baseline takes a week, and a restart must not cost it. What it has
+// found is not part of it; findings come again from what is seen.
+type Stateful interface {
+	Detector
+	// State returns what the detector has learnt, as versioned JSON of bounded
+	// size; equal knowledge gives equal bytes.
+	State() ([]byte, error)
+	// Restore makes the detector know what State returned. Call it before the
+	// first Observe. Bytes that State cannot have returned are refused with
+	// an error, and the detector then knows what it knew before.
+	Restore(state []byte) error
+}
+
 // Severity says who should care, and when.
 type Severity uint8
 
@@ -88,7 +102,10 @@ type Finding struct {
 	Service  string     `json:"service,omitempty"` // empty if several services share the cache
 	Cache    string     `json:"cache"`
 	Key      signal.Key `json:"key,omitzero"` // zero if the finding is about a whole cache
-	Severity Severity   `json:"severity"`
+	// Origin is the name of the origin the cache's recomputes spend; empty if
+	// it has none. Findings of one origin may have one cause.
+	Origin   string   `json:"origin,omitempty"`
+	Severity Severity `json:"severity"`
 	// Priority is 1 or 2 for a page: 1 is the worse.
 	Priority int `json:"priority,omitempty"`
 	// Onset is when the trouble began, Detected the tick that first saw it.

@@ -78,9 +78,9 @@ func (c HotKeyExpiryConfig) validate() error {
 	)
 }
 
-// within returns an error unless low <= v <= high.
+// within returns an error unless low <= v <= high, which is false of NaN.
 func within[T cmp.Ordered](field string, v, low, high T) error {
-	if v < low || v > high {
+	if !(v >= low && v <= high) {
 		return fmt.Errorf("%s is %v: want %v to %v", field, v, low, high)
 	}
 	return nil

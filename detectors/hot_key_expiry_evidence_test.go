@@ -34,7 +34,7 @@ func TestHotKeyExpirySaysWhatItKnows(t *testing.T) {
 	}
 	got := last(t, expiry{}, tick(second, burst(0, 121, full)))
 	want := detectors.Finding{
-		Detector: "hot-key-expiry", Service: "shop", Cache: "feed", Key: signal.Key{ID: 1, Group: "feed:*"},
+		Detector: "hot-key-expiry", Service: "shop", Cache: "feed", Key: signal.Key{ID: 1, Group: "feed:*"}, Origin: "db",
 		Severity: detectors.Page, Priority: 1, Onset: after(10 * ms), Detected: after(second),
 		Summary: "feed:* in cache feed: 121 recomputes of one key at once against a budget of 8, across 2 instances; 120 were duplicates.",
 		Advice:  got.Advice,
@@ -82,6 +82,16 @@ func TestHotKeyExpiryIsSilentOnWhatItDoesNotKnow(t *testing.T) {
 	}
 	if want := "feed:* in cache feed: 60 recomputes of one key at once, across 1 instance; 59 were duplicates. No budget is declared."; f.Summary != want {
 		t.Errorf("summary %q, want %q", f.Summary, want)
+	}
+}
+
+func TestHotKeyExpiryNamesAnOriginWithoutABudget(t *testing.T) {
+	unlimited := func(c *signal.CacheState) { c.Origin.Budget = 0 }
+	if got := last(t, expiry{}, with(tick(second, burst(0, 121)), feed(unlimited))); got.Origin != "db" {
+		t.Errorf("the finding names the origin %q, want db", got.Origin)
+	}
+	if got := last(t, expiry{}, with(tick(second, burst(0, 121)), feed(noBudget))); got.Origin != "" {
+		t.Errorf("the finding names the origin %q, want none", got.Origin)
 	}
 }
 

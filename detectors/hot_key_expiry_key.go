@@ -48,7 +48,7 @@ func (k *hotKey) look(at signal.Nanos, es []*signal.Episode, cache *signal.Cache
 	}
 	if a := k.alarm; a != nil {
 		a.key = es[len(es)-1].Window.Key
-		if cache != nil && cache.Origin.Budget > 0 {
+		if cache != nil && (cache.Origin.Budget > 0 || a.origin.Budget == 0) {
 			a.origin = cache.Origin
 		}
 		k.findWorst()

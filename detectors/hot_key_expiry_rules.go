@@ -33,7 +33,7 @@ func (v verdict) worseThan(s Severity, priority int) bool {
 func (c *HotKeyExpiryConfig) judge(at signal.Nanos, k *hotKey, h *hotEpisode, e *signal.Episode, cache *signal.CacheState) verdict {
 	budget := budgetOf(cache)
 	switch {
-	case h.dogpile() >= c.pageAt(budget) && budget == 0 && c.coldStart(at, e, cache):
+	case h.dogpile() >= c.pageAt(budget) && budget == 0 && coldStart(at, e, cache, c.ColdStart):
 		return verdict{Ticket, 0, causeColdStart}
 	case h.dogpile() >= c.pageAt(budget):
 		return verdict{Page, c.priority(h.peak, budget), causePeak}
@@ -68,9 +68,10 @@ func (c *HotKeyExpiryConfig) priority(peak, budget int) int {
 }
 
 // coldStart reports whether e is no more than a fleet filling its cache: when it
-// began no instance had been up for long, and nobody had a value for the key.
-func (c *HotKeyExpiryConfig) coldStart(at signal.Nanos, e *signal.Episode, cache *signal.CacheState) bool {
-	if !reporting(cache) || e.KnownBefore || cache.UptimeMax-at.Sub(e.Started) >= c.ColdStart {
+// began no instance had been up for as long as young, and nobody had a value for
+// the key.
+func coldStart(at signal.Nanos, e *signal.Episode, cache *signal.CacheState, young time.Duration) bool {
+	if !reporting(cache) || e.KnownBefore || cache.UptimeMax-at.Sub(e.Started) >= young {
 		return false
 	}
 	r := &e.Window.Recomputes

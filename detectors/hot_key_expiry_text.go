@@ -15,6 +15,7 @@ func (k *hotKey) finding(at signal.Nanos, c *HotKeyExpiryConfig) Finding {
 		Service:  a.service,
 		Cache:    k.cache,
 		Key:      a.key,
+		Origin:   a.origin.Name,
 		Severity: a.severity,
 		Priority: a.priority,
 		Onset:    min(a.onset, at),

@@ -94,6 +94,9 @@ type Claims struct {
 	Attempts int           `json:"attempts,omitempty"`
 	// Beta is XFetch's.
 	Beta float64 `json:"beta,omitempty"`
+	// Clamp is the longest recompute time that XFetch acts on, whatever was
+	// measured.
+	Clamp time.Duration `json:"clamp,omitempty"`
 	// LockTTL is how long a lock is held at most.
 	LockTTL time.Duration `json:"lock_ttl,omitempty"`
 	// StaleFor is how long an old value may be served.
@@ -112,7 +115,7 @@ const (
 
 // IsZero reports whether nothing was said.
 func (c Claims) IsZero() bool {
-	return len(c.Protection) == 0 && c.Timeout == 0 && c.Attempts == 0 && c.Beta == 0 && c.LockTTL == 0 && c.StaleFor == 0
+	return len(c.Protection) == 0 && c.Timeout == 0 && c.Attempts == 0 && c.Beta == 0 && c.Clamp == 0 && c.LockTTL == 0 && c.StaleFor == 0
 }
 
 // Says reports whether the application claims a protection.

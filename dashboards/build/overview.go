@@ -75,7 +75,26 @@ func now() []panel {
 // detectorPanels lists the detectors with a panel of open incidents, sorted. A
 // test holds it against the detectors there are.
 var detectorPanels = []struct{ id, title, description string }{
+	{"budget-exceeded", "Demand over budget", "Open incidents of the detector budget-exceeded: misses ask for nearly all the origin can do, or more. Runbook: alerts/runbooks/budget-exceeded.md."},
+	{"coalescing-bypass", "Coalescing bypassed", "Open incidents of the detector coalescing-bypass: single processes recompute one key several times at once although they claim single-flight, or a new build spares far fewer readers. Runbook: alerts/runbooks/coalescing-bypass.md."},
+	{"delta-poisoning", "Poisoned recompute times", "Open incidents of the detector delta-poisoning: one slow recompute was stored as a key's usual time, and readers refresh it far too early. Runbook: alerts/runbooks/delta-poisoning.md."},
+	{"early-refresh-excess", "Too much early refresh", "Open incidents of the detector early-refresh-excess: values are refreshed early more often, or earlier, than XFetch explains. Runbook: alerts/runbooks/early-refresh-excess.md."},
+	{"early-refresh-ineffective", "Early refresh without effect", "Open incidents of the detector early-refresh-ineffective: values expire under their readers although XFetch should have refreshed them; as information, keys that are read too seldom for it. Runbook: alerts/runbooks/early-refresh-ineffective.md."},
+	{"expiry-forecast", "Synchronized expiries ahead", "Open incidents of the detector expiry-forecast: more values are to expire together than the origin can recompute in time. Runbook: alerts/runbooks/expiry-forecast.md."},
 	{"hot-key-expiry", "Hot-key dogpiles", "Open incidents of the detector hot-key-expiry: many readers recompute one key at once. Runbook: alerts/runbooks/hot-key-expiry.md."},
+	{"lock-convoy", "Lock convoys", "Open incidents of the detector lock-convoy: a noticeable part of a key's readers queue behind the lock that guards its recompute. Runbook: alerts/runbooks/lock-convoy.md."},
+	{"lock-lost", "Lost locks", "Open incidents of the detector lock-lost: locks expire while their holders are still recomputing, or recomputes come close to the life of their lock. Runbook: alerts/runbooks/lock-lost.md."},
+	{"mass-invalidation", "Caches that lost their values", "Open incidents of the detector mass-invalidation: many values vanished before their time. Runbook: alerts/runbooks/mass-invalidation.md."},
+	{"metastable-loop", "Metastable loops", "Open incidents of the detector metastable-loop: an origin is kept down by retries or a cold cache, though what began it is over. Runbook: alerts/runbooks/metastable-loop.md."},
+	{"orphaned-lock", "Orphaned locks", "Open incidents of the detector orphaned-lock: readers wait for a lock whose holder is gone, and nobody recomputes. Runbook: alerts/runbooks/orphaned-lock.md."},
+	{"overload", "Plain overload", "Open incidents of the detector overload: readers want more than the origin can do, with a warm cache and without retries. Runbook: alerts/runbooks/overload.md."},
+	{"penetration", "Look-ups of what does not exist", "Open incidents of the detector penetration: readers ask for many keys that the origin has nothing for. Runbook: alerts/runbooks/penetration.md."},
+	{"process-local-coalescing", "Coalescing per process only", "Open incidents of the detector process-local-coalescing: every instance recomputes one hot key for itself. Information as long as the origin can bear it. Runbook: alerts/runbooks/process-local-coalescing.md."},
+	{"retry-storm", "Retry storms", "Open incidents of the detector retry-storm: failed recomputes are tried again at once, in vain. Runbook: alerts/runbooks/retry-storm.md."},
+	{"stale-overwrite", "Stale values written", "Open incidents of the detector stale-overwrite: values were stored although their keys had been invalidated since the recompute began. Runbook: alerts/runbooks/stale-overwrite.md."},
+	{"synchronized-expiry", "Synchronized expiries", "Open incidents of the detector synchronized-expiry: many keys expired together, and the origin cannot keep up. Runbook: alerts/runbooks/synchronized-expiry.md."},
+	{"underdosed-jitter", "Jitter too small", "Open incidents of the detector underdosed-jitter: expiries are closer to each other than the origin can bear. Runbook: alerts/runbooks/underdosed-jitter.md."},
+	{"vulnerable", "Origins that rest on their cache", "Open incidents of the detector vulnerable: without the cache, readers would ask more of the origin than it can do. Information, unless configured as a ticket. Runbook: alerts/runbooks/vulnerable.md."},
 }
 
 func incidents() []panel {
@@ -90,10 +109,14 @@ func incidents() []panel {
 			}},
 		})
 	}
+	rest := uint32(12)
+	if len(out)%2 == 0 {
+		rest = 24
+	}
 	// Not a rate: a series begins with its first incident, so it is born at one
 	// and a rate would miss that.
 	return append(out, panel{
-		title: "Incidents opened", unit: units.Short, width: 12,
+		title: "Incidents opened", unit: units.Short, width: rest,
 		description: "Incidents opened since the exporter started. Steps are new ones; many short ones are one trouble that comes back with each expiry.",
 		queries: []query{{
 			"sum by (detector, severity) (" + latest("detector, service, cache, severity", semconv.IncidentsOpened, ofFleet) + ")",

@@ -135,7 +135,7 @@ func TestVitalsOnTheWire(t *testing.T) {
 		"stampede.origin.requests": int64(18), "stampede.origin.attempts": int64(19), "stampede.recompute.running": int64(10), "stampede.miss.waiting": int64(11),
 		"stampede.recompute.durations": signal.AppendDurations(nil, &signal.Durations{5: 20}), "stampede.expiries": signal.AppendExpiries(nil, epoch, fullExpiries()),
 		"stampede.claims.protection": "singleflight,xfetch", "stampede.claims.timeout": int64(21), "stampede.claims.attempts": int64(22),
-		"stampede.claims.beta": 1.5, "stampede.claims.lock_ttl": int64(23), "stampede.claims.stale_for": int64(24),
+		"stampede.claims.beta": 1.5, "stampede.claims.clamp": int64(25), "stampede.claims.lock_ttl": int64(23), "stampede.claims.stale_for": int64(24),
 		"stampede.keys.tracked": int64(4), "stampede.keys.overflowed": int64(5), "stampede.records.dropped": int64(6),
 		"stampede.keys.expired": int64(7), "stampede.keys.evicted": int64(8), "stampede.origin.name": "db", "stampede.origin.budget": int64(9), "stampede.closing": true,
 	}
@@ -155,7 +155,7 @@ func fullExpiries() []signal.ExpiryBin {
 }
 
 func fullClaims() signal.Claims {
-	return signal.Claims{Protection: []string{"singleflight", "xfetch"}, Timeout: 21, Attempts: 22, Beta: 1.5, LockTTL: 23, StaleFor: 24}
+	return signal.Claims{Protection: []string{"singleflight", "xfetch"}, Timeout: 21, Attempts: 22, Beta: 1.5, Clamp: 25, LockTTL: 23, StaleFor: 24}
 }
 
 func TestWhatIsAbsentIsNotSent(t *testing.T) {

@@ -30,13 +30,19 @@ const (
 	urgentDelay = 5 * time.Millisecond
 )
 
-// Options configure an [Engine]. All but Declared and Now are required.
+// Options configure an [Engine]. All but StateFile, Declared and Now are
+// required.
 type Options struct {
 	Fleet     *fleet.Fleet
 	Detectors []detectors.Detector
 	Incidents *incident.Manager
 	Logger    *slog.Logger
 	Metrics   *Metrics
+	// StateFile is where what detectors have learnt is kept across restarts,
+	// once a minute and when [Engine.Run] ends; its folder is made if it is
+	// not there. Two engines must not share one. Default: none, and a restart
+	// forgets it.
+	StateFile string
 	// Declared is what the operator says of origins and caches. Default:
 	// nothing. It can be changed: see [Engine.Declare].
 	Declared Declarations
@@ -52,16 +58,19 @@ type Engine struct {
 	declared atomic.Pointer[Declarations]
 	caches   atomic.Pointer[[]signal.CacheState]
 	limits   atomic.Pointer[[]Limit]
+	learnt   *knowledge
 	looked   atomic.Int64    // when the last regular tick was looked at, as signal.Nanos
 	panicked map[string]bool // detectors whose panic was logged; the loop's own
 }
 
-// New returns an engine; [Engine.Run] starts it.
+// New returns an engine whose detectors know what is in the state file;
+// [Engine.Run] starts it.
 func New(o Options) *Engine {
 	if o.Now == nil {
 		o.Now = SteadyClock()
 	}
 	e := &Engine{o: o, urgent: make(chan struct{}, 1), panicked: map[string]bool{}}
+	e.learnt = newKnowledge(o.StateFile, o.Detectors, o.Logger)
 	e.Declare(o.Declared)
 	e.caches.Store(new([]signal.CacheState))
 	e.limits.Store(new([]Limit))
@@ -129,8 +138,10 @@ func (e *Engine) Add(ws []*signal.Window, vs []*signal.Vitals) {
 
 // Run ticks until ctx is done, and looks once more at what is urgent then.
 func (e *Engine) Run(ctx context.Context) {
-	regular := time.NewTicker(tickEvery)
+	regular, saving := time.NewTicker(tickEvery), time.NewTicker(saveEvery)
 	defer regular.Stop()
+	defer saving.Stop()
+	defer e.learnt.close()
 	var hurry <-chan time.Time
 	for {
 		select {
@@ -140,6 +151,8 @@ func (e *Engine) Run(ctx context.Context) {
 			return
 		case <-regular.C:
 			e.look(e.o.Fleet.Tick(signal.At(e.o.Now())))
+		case <-saving.C:
+			e.learnt.save()
 		case <-e.urgent:
 			if hurry == nil {
 				hurry = time.After(urgentDelay)

@@ -49,18 +49,23 @@ type rig struct {
 
 func newRig(t *testing.T, declared engine.Declarations, ds ...detectors.Detector) *rig {
 	t.Helper()
-	f, err := fleet.New(fleet.Options{})
-	if err != nil {
+	return rigOf(t, engine.Options{Declared: declared, Detectors: ds})
+}
+
+// rigOf adds to o what every engine needs.
+func rigOf(t *testing.T, o engine.Options) *rig {
+	t.Helper()
+	var err error
+	if o.Fleet, err = fleet.New(fleet.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	r := &rig{registry: prometheus.NewPedanticRegistry()}
 	if r.incidents, err = incident.New(incident.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	r.Engine = engine.New(engine.Options{
-		Fleet: f, Detectors: ds, Incidents: r.incidents, Declared: declared,
-		Logger: slog.New(slog.NewTextHandler(&r.log, nil)), Metrics: engine.NewMetrics(r.registry),
-	})
+	o.Incidents, o.Metrics = r.incidents, engine.NewMetrics(r.registry)
+	o.Logger = slog.New(slog.NewTextHandler(&r.log, nil))
+	r.Engine = engine.New(o)
 	r.registry.MustRegister(engine.NewCollector(r.Engine))
 	return r
 }

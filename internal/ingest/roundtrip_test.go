@@ -104,7 +104,7 @@ func drawWork(t *rapid.T) signal.Work {
 func drawClaims(t *rapid.T) signal.Claims {
 	c := signal.Claims{
 		Timeout: n64[time.Duration](t), Attempts: n64[int](t), Beta: rapid.Float64Range(0, 10).Draw(t, "beta"),
-		LockTTL: n64[time.Duration](t), StaleFor: n64[time.Duration](t),
+		Clamp: n64[time.Duration](t), LockTTL: n64[time.Duration](t), StaleFor: n64[time.Duration](t),
 	}
 	if rapid.Bool().Draw(t, "protected") {
 		c.Protection = []string{signal.ProtectSingleFlight, signal.ProtectXFetch}
@@ -140,7 +140,7 @@ func drawIntervals(t *rapid.T) []signal.Interval {
 
 func drawShares(t *rapid.T) []signal.Share {
 	shares := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) signal.Share {
-		return signal.Share{Source: drawSource(t), Recomputes: n64[uint64](t), InFlightPeak: n32(t), MissPeak: n32(t)}
+		return signal.Share{Source: drawSource(t), Recomputes: n64[uint64](t), InFlightPeak: n32(t), MissPeak: n32(t), Coalesced: n64[uint64](t)}
 	}), 0, 5, func(s signal.Share) signal.Source { return s.Source }).Draw(t, "shares")
 	slices.SortFunc(shares, func(a, b signal.Share) int {
 		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Build, b.Build))

@@ -52,6 +52,7 @@ var claimFields = map[string]field[vitalsDraft]{
 	semconv.AttrClaimTimeout:  integer(func(v *vitalsDraft) *time.Duration { return &v.Claims.Timeout }),
 	semconv.AttrClaimAttempts: integer(func(v *vitalsDraft) *int { return &v.Claims.Attempts }),
 	semconv.AttrClaimBeta:     real(func(v *vitalsDraft) *float64 { return &v.Claims.Beta }),
+	semconv.AttrClaimClamp:    integer(func(v *vitalsDraft) *time.Duration { return &v.Claims.Clamp }),
 	semconv.AttrClaimLockTTL:  integer(func(v *vitalsDraft) *time.Duration { return &v.Claims.LockTTL }),
 	semconv.AttrClaimStaleFor: integer(func(v *vitalsDraft) *time.Duration { return &v.Claims.StaleFor }),
 }

@@ -107,6 +107,7 @@ const (
 	AttrClaimTimeout  = "stampede.claims.timeout"    // int, ns
 	AttrClaimAttempts = "stampede.claims.attempts"
 	AttrClaimBeta     = "stampede.claims.beta"      // double
+	AttrClaimClamp    = "stampede.claims.clamp"     // int, ns
 	AttrClaimLockTTL  = "stampede.claims.lock_ttl"  // int, ns
 	AttrClaimStaleFor = "stampede.claims.stale_for" // int, ns
 )

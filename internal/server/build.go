@@ -84,9 +84,20 @@ func (s *Server) buildEngine(c *config.Config) ([]detectors.Detector, error) {
 		Incidents: s.incidents,
 		Logger:    s.log,
 		Metrics:   engine.NewMetrics(s.registry),
+		StateFile: baselinesFile(s.o.StateFile),
 	})
 	s.registry.MustRegister(engine.NewCollector(s.engine))
 	return watch, nil
+}
+
+// baselinesFile returns where detectors keep what they have learnt, beside the
+// incidents: it is another file because it is written at other times, and what
+// is wrong with one must not cost the other.
+func baselinesFile(stateFile string) string {
+	if stateFile == "" {
+		return ""
+	}
+	return stateFile + ".baselines"
 }
 
 // buildReceivers makes the servers OTLP is received with.

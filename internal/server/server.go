@@ -37,7 +37,8 @@ type Options struct {
 	// GRPC and HTTP are where OTLP is received, host:port; port 0 is any free
 	// one. Default: 127.0.0.1 and the standard ports 4317 and 4318.
 	GRPC, HTTP string
-	// StateFile is where incidents are kept across restarts. Default: none.
+	// StateFile is where incidents are kept across restarts, and with
+	// ".baselines" at its end what detectors have learnt. Default: none.
 	StateFile string
 	// Logger gets what an operator should read.
 	Logger *slog.Logger

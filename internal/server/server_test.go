@@ -261,6 +261,28 @@ func TestIncidentsSurviveARestart(t *testing.T) {
 	}
 }
 
+func TestWhatDetectorsLearnSurvivesARestart(t *testing.T) {
+	o := options(t)
+	o.StateFile = filepath.Join(t.TempDir(), "state.json")
+	file := o.StateFile + ".baselines"
+	if err := start(t, o).stop(); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), `"metastable-loop":{"version":1`) {
+		t.Errorf("%s holds %s, %v: want what each detector has learnt", file, b, err)
+	}
+	if err := os.WriteFile(file, []byte("garbage"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, o)
+	if status, _ := get(t, s.url+"/-/ready"); status != http.StatusOK {
+		t.Errorf("with a damaged file it is not ready: %d", status)
+	}
+	if b, err := os.ReadFile(file + ".corrupt"); err != nil || string(b) != "garbage" {
+		t.Errorf("the damaged file is not set aside: %q, %v", b, err)
+	}
+}
+
 func TestHealthAndReadiness(t *testing.T) {
 	s := start(t, options(t))
 	for path, want := range map[string]string{"/-/healthy": "Healthy.\n", "/-/ready": "Ready.\n"} {

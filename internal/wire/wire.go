@@ -100,6 +100,7 @@ func (e *Encoder) claims(c *signal.Claims) {
 	if c.Beta > 0 {
 		e.attrs = append(e.attrs, attribute.Float64(semconv.AttrClaimBeta, c.Beta))
 	}
+	number(e, semconv.AttrClaimClamp, c.Clamp)
 	number(e, semconv.AttrClaimLockTTL, c.LockTTL)
 	number(e, semconv.AttrClaimStaleFor, c.StaleFor)
 }
