@@ -74,24 +74,43 @@ func (r *Result) Judge(o Options) {
 	if o.Protect != ProtectXFetch && int(r.Found.Duplicates) != r.Truth.Duplicates {
 		bad("the exporter counted %d duplicates, the origin %d", r.Found.Duplicates, r.Truth.Duplicates)
 	}
-	paged := false
+	due, paged := o.due(r.Truth.PeakMax), false
 	for _, f := range r.Findings {
-		paged = paged || f.Severity == detectors.Page.String()
-		if f.Detector != "hot-key-expiry" && f.Severity == detectors.Page.String() {
+		switch {
+		case f.Severity != detectors.Page.String():
+		case f.Detector == due:
+			paged = true
+		default:
 			bad("the exporter paged for %s, which did not happen", f.Detector)
 		}
 	}
-	// The detector pages for a naive dogpile of at least 20, or the budget.
-	dogpile := o.Protect == ProtectNone && r.Truth.PeakMax >= max(20, o.Budget)
 	switch {
-	case dogpile && !paged:
-		bad("%d recomputes ran at once and nobody was paged", r.Truth.PeakMax)
-	case !dogpile && paged:
-		bad("somebody was paged, and at most %d recomputes ran at once", r.Truth.PeakMax)
-	case dogpile && math.Abs(float64(r.Found.Peak-r.Truth.PeakMax)) > peakTolerance*float64(r.Truth.PeakMax):
+	case due != "" && !paged:
+		bad("%d recomputes ran at once and nobody was paged for %s", r.Truth.PeakMax, due)
+	case due == hotKeyExpiry && math.Abs(float64(r.Found.Peak-r.Truth.PeakMax)) > peakTolerance*float64(r.Truth.PeakMax):
 		bad("the exporter saw at most %d recomputes at once, the origin %d", r.Found.Peak, r.Truth.PeakMax)
 	}
 	r.OK = len(r.Disagreements) == 0
+}
+
+// Detectors a page of which can be due.
+const (
+	hotKeyExpiry           = "hot-key-expiry"
+	processLocalCoalescing = "process-local-coalescing"
+)
+
+// due returns which detector should have paged if at most peak recomputes ran at
+// once; none if nothing was wrong. Single-flight in each of many processes still
+// asks the origin for as many as there are.
+func (o Options) due(peak int) string {
+	switch {
+	case o.Protect == ProtectNone && peak >= max(20, o.Budget):
+		return hotKeyExpiry
+	case o.Protect == ProtectSingleFlight && peak >= max(5, o.Budget):
+		return processLocalCoalescing
+	default:
+		return ""
+	}
 }
 
 // peakTolerance allows for recomputes that begin or end between the two accounts'

@@ -31,7 +31,10 @@ func TestJudgeSaysWhereTheAccountsDiffer(t *testing.T) {
 		{"a page for something else", demo.ProtectNone, func(r *demo.Result) {
 			r.Findings = append(r.Findings, demo.Finding{Detector: "overload", Severity: "page"})
 		}, "paged for overload"},
-		{"a page under protection", demo.ProtectSingleFlight, func(r *demo.Result) { r.Truth.PeakMax = 20 }, "at most 20 recomputes ran at once"},
+		{"the wrong page", demo.ProtectSingleFlight, func(r *demo.Result) { r.Truth.PeakMax = 4 }, "paged for hot-key-expiry"},
+		{"as many processes as the origin can bear", demo.ProtectSingleFlight, func(r *demo.Result) {
+			r.Truth.PeakMax, r.Findings[0].Detector = 20, "process-local-coalescing"
+		}, ""},
 		{"an early recompute missed", demo.ProtectXFetch, func(r *demo.Result) { r.Findings, r.Truth.Early = nil, 3 }, "0 early recomputes, the origin 3"},
 	}
 	for _, tt := range tests {
