@@ -102,6 +102,7 @@ type coalescingBypass struct {
 // coalescingCache is what is remembered of one cache.
 type coalescingCache struct {
 	claimed signal.Nanos // when last
+	since   signal.Nanos // when first, without a pause of claimedFor
 	strays  []stray      // oldest first
 	builds  builds
 }
@@ -139,7 +140,9 @@ func (d *coalescingBypass) Observe(t *signal.Tick) []Finding {
 		if k == nil || !isNews(t.At, e) {
 			continue
 		}
-		if k.claimed != 0 && t.At.Sub(k.claimed) <= claimedFor {
+		// What began before everybody claimed it is not held to the claim:
+		// it may be the trouble that single-flight was rolled out against.
+		if k.claimed != 0 && t.At.Sub(k.claimed) <= claimedFor && e.Started >= k.since {
 			d.look(t.At, k, e, caches[e.Window.Cache])
 		}
 		if e.Final {
@@ -171,6 +174,9 @@ func (d *coalescingBypass) remember(t *signal.Tick, caches map[string]*signal.Ca
 			d.caches[c.Cache] = k
 		}
 		if c.Claims.Says(signal.ProtectSingleFlight) {
+			if k.claimed == 0 || t.At.Sub(k.claimed) > claimedFor {
+				k.since = t.At.Add(-c.UptimeMin) // a process claims it from its start
+			}
 			k.claimed = t.At
 		}
 	}

@@ -56,6 +56,10 @@ func TestCoalescingBypassOfAClaim(t *testing.T) {
 		{"without the claim it is quiet", in(ticks{tick(second, atOnce(0, 30, 30))}), nil},
 		{"a claim holds for ten minutes", slices.Concat(in(idle(0, 0), flights), in(ticks{tick(10*minute, atOnce(10*minute-second, 3))})), []string{"10m0s feed/0 page/2"}},
 		{"and no longer", slices.Concat(in(idle(0, 0), flights), in(ticks{tick(10*minute+second, atOnce(10*minute, 3))})), nil},
+		{"what began before the claim is not held to it", in(ticks{tick(second, atOnce(-minute, 3, 3))}, func(c *signal.CacheState) {
+			flights(c)
+			c.UptimeMin = 30 * time.Second
+		}), nil},
 		{"one too many is quiet", one(2), nil},
 		{"three times in ten minutes it is a ticket", one(3), []string{"2m1s feed/0 ticket"}},
 		{"one episode shown three times is one", in(ticks{tick(second, atOnce(0, 2)), tick(2*second, atOnce(0, 2)), tick(3*second, atOnce(0, 2))}, flights), nil},

@@ -52,6 +52,11 @@ func TestADogpileIsPagedSurvivesMishapsAndResolvesOnceFixed(t *testing.T) {
 	stop()
 	r.startServices(3, "singleflight")
 	stop = r.load(300)
+	defer func() {
+		for _, a := range r.firing() {
+			t.Logf("still active: %s: %s", a.Name(), a.Annotations["summary"])
+		}
+	}()
 	eventually(t, 60*time.Second, "the alert is resolved", func() bool { return len(r.firing()) == 0 })
 	if got := r.incidents(); len(got) != 1 || got[0].Closed == 0 {
 		t.Errorf("incidents %+v; want one, closed", got)

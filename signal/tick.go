@@ -74,7 +74,9 @@ type CacheState struct {
 	Running  uint32      `json:"running,omitempty"`
 	Waiting  uint32      `json:"waiting,omitempty"`
 	Expiries []ExpiryBin `json:"expiries,omitempty"` // merged, on the tick's clock
-	Claims   Claims      `json:"claims,omitzero"`
+	// Claims are those of the instance started last, except for Protection:
+	// that is what every instance that reports claims.
+	Claims Claims `json:"claims,omitzero"`
 
 	// Of keys, since the previous regular tick, from windows; a flood that
 	// windows could not report singly shows in Overflowed.

@@ -32,7 +32,7 @@ func serveCommand(app *kingpin.Application) command {
 	clause.Flag("config.file", "Configuration file. Everything in it is optional, and without one the exporter runs on its defaults.").StringVar(&s.configFile)
 	clause.Flag("otlp.grpc.listen-address", "Address to receive OTLP over gRPC on.").Default("127.0.0.1:4317").StringVar(&s.grpc)
 	clause.Flag("otlp.http.listen-address", "Address to receive OTLP over HTTP on, at /v1/logs.").Default("127.0.0.1:4318").StringVar(&s.http)
-	clause.Flag("state.file", "File to keep incidents in, so that they survive a restart. Default: none, and a restart forgets them.").StringVar(&s.stateFile)
+	clause.Flag("state.file", "File to keep incidents in, so that they survive a restart; what detectors have learnt goes beside it. Default: none, and a restart forgets both.").StringVar(&s.stateFile)
 	return command{clause, s.run}
 }
 

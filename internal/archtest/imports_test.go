@@ -80,6 +80,8 @@ var rooms = []room{
 		"the truth must not know what watches: a simulator that could see a detector could please it"},
 	{"internal/lab", []string{"signal", "instrument", "detectors", "internal/fleet", "internal/ingest", "internal/semconv", "internal/wire", "internal/lab/scenario", "internal/lab/sim", "go.opentelemetry.io/otel/attribute", otlpProto},
 		"it takes what simulated applications say through the code that watches real ones"},
+	{"internal/lab/score", []string{"detectors", "internal/lab", "internal/lab/scenario", "internal/lab/sim", "golang.org/x/sync"},
+		"it judges what came of runs, and knows nothing of how they are made"},
 
 	{"alerts", []string{"internal/semconv"},
 		"what is shipped is made from the names, without a detector to link"},

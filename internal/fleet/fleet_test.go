@@ -364,6 +364,23 @@ func TestWorkAndComingExpiriesAreSummedOverInstances(t *testing.T) {
 	}
 }
 
+func TestAProtectionIsClaimedOnceEveryInstanceClaimsIt(t *testing.T) {
+	f := newFleet(t, fleet.Options{})
+	v := func(n int, at signal.Nanos, protection ...string) *signal.Vitals {
+		x := vitals(n, at)
+		x.Claims.Protection = protection
+		return x
+	}
+	f.Add(t0, nil, []*signal.Vitals{v(1, t0, "singleflight", "xfetch"), v(2, t0, "singleflight"), v(3, t0)})
+	if got := f.Tick(t0).Caches[0].Claims.Protection; got != nil {
+		t.Errorf("claimed %q while one instance does not; want nothing", got)
+	}
+	f.Add(t0+s, nil, []*signal.Vitals{v(3, t0+s, "xfetch", "singleflight")})
+	if got := f.Tick(t0 + s).Caches[0].Claims.Protection; !slices.Equal(got, []string{"singleflight"}) {
+		t.Errorf("claimed %q; want what all claim", got)
+	}
+}
+
 func TestMissesAreCountedByKey(t *testing.T) {
 	f := newFleet(t, fleet.Options{})
 	for id, misses := range map[signal.KeyID]uint64{1: 3, 2: 1, 66: 5} {

@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -169,7 +170,8 @@ func (s *sources) peek(now signal.Nanos) []signal.CacheState {
 type gathering struct {
 	signal.CacheState
 	expiries map[signal.ExpiryBin]uint32
-	claimed  signal.Nanos // when the source spoke whose claims are taken
+	claimed  signal.Nanos   // when the source was started whose claims are taken
+	protect  map[string]int // how many instances that report claim it
 }
 
 func (s *sources) stateLocked(now signal.Nanos, whole bool) []signal.CacheState {
@@ -177,7 +179,7 @@ func (s *sources) stateLocked(now signal.Nanos, whole bool) []signal.CacheState 
 	for name, f := range s.feeds {
 		c := byCache[name.cache]
 		if c == nil {
-			c = &gathering{CacheState: signal.CacheState{Cache: name.cache, Service: name.source.Service}, expiries: map[signal.ExpiryBin]uint32{}}
+			c = &gathering{CacheState: signal.CacheState{Cache: name.cache, Service: name.source.Service}, expiries: map[signal.ExpiryBin]uint32{}, protect: map[string]int{}}
 			byCache[name.cache] = c
 		}
 		if c.Service != name.source.Service {
@@ -191,6 +193,7 @@ func (s *sources) stateLocked(now signal.Nanos, whole bool) []signal.CacheState 
 	out := make([]signal.CacheState, 0, len(byCache))
 	for _, c := range byCache {
 		c.Expiries = c.bins()
+		c.Claims.Protection = c.protection()
 		out = append(out, c.CacheState)
 	}
 	slices.SortFunc(out, func(a, b signal.CacheState) int { return cmp.Compare(a.Cache, b.Cache) })
@@ -220,6 +223,9 @@ func (f *feed) fill(c *gathering, now signal.Nanos) {
 	c.Running += f.last.Running
 	c.Waiting += f.last.Waiting
 	c.Instances++
+	for _, p := range f.last.Claims.Protection {
+		c.protect[p]++
+	}
 }
 
 // claim takes the claims of the source that was started last: while a change
@@ -233,6 +239,18 @@ func (c *gathering) claim(f *feed) {
 		return
 	}
 	c.claimed, c.Claims = began, f.last.Claims
+}
+
+// protection returns what every instance that reports claims. While a protection
+// is rolled out, the instances that do not have it yet are not to be held to it.
+func (c *gathering) protection() []string {
+	var all []string
+	for _, p := range slices.Sorted(maps.Keys(c.protect)) {
+		if c.protect[p] >= c.Instances {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // expect adds one source's coming expiries, put right by its clock's offset.

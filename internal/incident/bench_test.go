@@ -23,6 +23,22 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
+// BenchmarkApplyChildren is the same with one incident, of which all others are
+// part.
+func BenchmarkApplyChildren(b *testing.B) {
+	m := newManager(b, incident.Options{})
+	fs := []detectors.Finding{of("mass-invalidation")}
+	for i := range 9_999 {
+		fs = append(fs, hot(key(uint64(i))))
+	}
+	b.ReportAllocs()
+	at := 0.0
+	for b.Loop() {
+		at++
+		m.Apply(after(at), fs)
+	}
+}
+
 // BenchmarkOpen lists them.
 func BenchmarkOpen(b *testing.B) {
 	m := newManager(b, incident.Options{})

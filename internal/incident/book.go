@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -11,18 +12,25 @@ import (
 // book holds incidents and the rules of their life. It is not safe for
 // concurrent use.
 type book struct {
-	opts   Options
-	open   map[subject]*Incident
-	closed []*Incident           // in the order they were closed, oldest first
-	recent map[subject]*Incident // the last closed of each subject, if still kept
-	byID   map[string]*Incident
-	// severities counts the open incidents of each, so that a finding with no
-	// place to take is turned away without a search.
+	opts     Options
+	kin      *kinship
+	findings map[subject]*member   // those that hold
+	places   places                // the same
+	open     map[string]*group     // by ID
+	closed   []*Incident           // in the order they were closed, oldest first
+	recent   map[subject]*Incident // the last closed of each subject, if still kept
+	byID     map[string]*Incident
+	// severities counts the findings of each, so that one with no place to
+	// take is turned away without a search.
 	severities map[detectors.Severity]int
-	// unconfirmed holds resumed incidents no finding has confirmed yet.
-	// confirmFrom is when waiting for one began.
-	unconfirmed map[subject]struct{}
+	// unconfirmed holds findings from before a restart that have not come
+	// again yet. confirmFrom is when waiting for them began.
+	unconfirmed map[*member]struct{}
 	confirmFrom signal.Nanos
+
+	unsettled map[*member]struct{} // findings that have no place, or perhaps not the right one
+	touched   []*group             // since they were last published
+	absorbed  []*Incident          // that are still to be closed
 
 	changes []changed // since they were last taken
 	dirty   bool      // something changed since it was last asked
@@ -39,29 +47,92 @@ type changed struct {
 func newBook(o Options) *book {
 	return &book{
 		opts:        o,
-		open:        map[subject]*Incident{},
+		kin:         newKinship(detectors.Relations(), detectors.Precedence()),
+		findings:    map[subject]*member{},
+		places:      places{},
+		open:        map[string]*group{},
 		recent:      map[subject]*Incident{},
 		byID:        map[string]*Incident{},
 		severities:  map[detectors.Severity]int{},
-		unconfirmed: map[subject]struct{}{},
+		unconfirmed: map[*member]struct{}{},
+		unsettled:   map[*member]struct{}{},
 		opened:      map[Labels]uint64{},
 	}
 }
 
-// apply takes one finding.
-func (b *book) apply(now signal.Nanos, f detectors.Finding) {
-	f.Evidence = b.finite(f.Evidence)
-	s := subjectOf(&f)
-	inc, isOpen := b.open[s]
-	switch {
-	case isOpen && f.Cleared:
-		b.clear(now, inc, f)
-	case isOpen:
-		b.update(now, inc, f)
-	case f.Cleared: // of something this book never opened, or had no room for
-	default:
-		b.begin(now, s, f)
+// apply takes what was found at one tick. Of findings of one subject the last
+// counts; otherwise their order makes no difference.
+func (b *book) apply(now signal.Nanos, fs []detectors.Finding) {
+	found := ordered(fs)
+	b.clear(now, found)
+	for _, f := range found {
+		if !f.Cleared {
+			b.take(now, *f)
+		}
 	}
+	b.expire(now)
+	b.settle(now)
+	b.publish(now)
+}
+
+// ordered returns the last finding of each subject, in the order of subjects.
+func ordered(fs []detectors.Finding) []*detectors.Finding {
+	found := make([]*detectors.Finding, len(fs))
+	for i := range fs {
+		found[i] = &fs[i]
+	}
+	slices.SortStableFunc(found, func(a, b *detectors.Finding) int { return compareSubjects(subjectOf(a), subjectOf(b)) })
+	last := found[:0]
+	for i, f := range found {
+		if i+1 == len(found) || subjectOf(f) != subjectOf(found[i+1]) {
+			last = append(last, f)
+		}
+	}
+	return last
+}
+
+// clear takes the clearing ones of findings, children first: those that end
+// with their parent have not outlived it. What is not known (the book never
+// heard of it, or had no room) is nothing.
+func (b *book) clear(now signal.Nanos, found []*detectors.Finding) {
+	var heads []*member
+	for _, f := range found {
+		m := b.findings[subjectOf(f)]
+		if m == nil || !f.Cleared {
+			continue
+		}
+		if !m.leads() {
+			b.lose(now, m, "")
+			continue
+		}
+		// Its last evidence is worth keeping if it says anything; its
+		// severity is not, the trouble being over.
+		if f.Summary != "" {
+			m.in.Finding = *f
+			m.in.Finding.Evidence = b.finite(f.Evidence)
+		}
+		heads = append(heads, m)
+	}
+	for _, m := range heads {
+		b.lose(now, m, "")
+	}
+}
+
+// take takes one finding that holds.
+func (b *book) take(now signal.Nanos, f detectors.Finding) {
+	f.Evidence = b.finite(f.Evidence)
+	m := b.findings[subjectOf(&f)]
+	if m != nil {
+		b.update(now, m, f)
+		return
+	}
+	if !b.makeRoom(now, f.Severity) {
+		b.stats.Overflowed++
+		return
+	}
+	m = newMember(now, f)
+	b.add(m)
+	b.unsettled[m] = struct{}{}
 }
 
 // finite returns a copy of evidence without values that JSON has no way to say.
@@ -75,181 +146,94 @@ func (b *book) finite(evidence []detectors.Evidence) []detectors.Evidence {
 	return evidence
 }
 
-// begin reopens the last incident of s, or opens one.
-func (b *book) begin(now signal.Nanos, s subject, f detectors.Finding) {
-	if !b.makeRoom(now, f.Severity) {
-		b.stats.Overflowed++
+// add begins to keep account of m.
+func (b *book) add(m *member) {
+	b.findings[m.subject] = m
+	b.places.add(m)
+	b.severities[m.finding.Severity]++
+}
+
+// remove ends it.
+func (b *book) remove(m *member) {
+	delete(b.findings, m.subject)
+	delete(b.unconfirmed, m)
+	b.places.remove(m)
+	b.severities[m.finding.Severity]--
+}
+
+// update takes a further finding of a subject.
+func (b *book) update(now signal.Nanos, m *member, f detectors.Finding) {
+	delete(b.unconfirmed, m)
+	b.touch(m.in)
+	old, begun := m.finding, m.begun
+	moved := f.Origin != old.Origin
+	if moved {
+		b.places.remove(m)
+	}
+	if m.news(&f) {
+		m.paged = Paged{}
+	}
+	m.finding, m.begun = f, min(m.begun, onset(now, &f))
+	if moved {
+		b.places.add(m)
+	}
+	b.severities[old.Severity]--
+	b.severities[f.Severity]++
+	if f.Severity > old.Severity {
+		m.rose = max(now, 1)
+		b.release(m)
+	}
+	if moved || f.Severity != old.Severity || m.begun != begun {
+		b.unsettled[m] = struct{}{}
+	}
+}
+
+// release takes a child out of its incident, to be given its place anew: a rise
+// of its severity may be news that its parent does not explain.
+func (b *book) release(m *member) {
+	if m.in == nil || m.leads() {
 		return
 	}
-	kind := Opened
-	inc := b.recent[s]
-	if inc != nil && b.opts.Regroup >= 0 && now.Sub(inc.Closed) <= b.opts.Regroup {
-		kind = Reopened
-		b.unfile(inc)
-		inc.Closed = 0
-		b.stats.Reopened++
-	} else {
-		inc = &Incident{Detector: f.Detector, Service: f.Service, Cache: f.Cache, Opened: now, Onset: onset(now, &f), Worst: f}
-		inc.ID = newID(s, inc.Onset, func(id string) bool { return b.byID[id] != nil })
-		b.byID[inc.ID] = inc
-	}
-	inc.Episodes++
-	b.open[s] = inc
-	b.take(now, inc, f)
-	b.severities[inc.Severity]++
-	b.count(inc, kind == Opened)
-	b.record(inc, Change{At: now, Kind: kind})
+	delete(m.in.members, m.subject)
+	m.from, m.in = m.in.ID, nil
 }
 
-// update takes a further finding about an open incident.
-func (b *book) update(now signal.Nanos, inc *Incident, f detectors.Finding) {
-	kind := Updated
-	if f.Severity != inc.Severity || f.Priority != inc.Priority {
-		kind = SeverityChanged
-	}
-	delete(b.unconfirmed, inc.subject())
-	b.severities[inc.Severity]--
-	b.take(now, inc, f)
-	b.severities[inc.Severity]++
-	b.count(inc, false)
-	b.record(inc, Change{At: now, Kind: kind})
-}
-
-// take copies into inc what f says of it.
-func (b *book) take(now signal.Nanos, inc *Incident, f detectors.Finding) {
-	inc.Key = f.Key
-	inc.Severity, inc.Priority = f.Severity, f.Priority
-	inc.Onset = min(inc.Onset, onset(now, &f))
-	inc.Updated = now
-	inc.Finding = f
-	if worse(&f, &inc.Worst) {
-		inc.Worst = f
+// touch makes sure that g is published.
+func (b *book) touch(g *group) {
+	if g != nil && !g.touched {
+		g.touched = true
+		b.touched = append(b.touched, g)
 	}
 }
 
-// onset is when f says the trouble began, or the best there is instead.
-func onset(now signal.Nanos, f *detectors.Finding) signal.Nanos {
-	for _, at := range []signal.Nanos{f.Onset, f.Detected} {
-		if at > 0 {
-			return at
+// publish brings incidents up to date with their findings, and records what
+// became of each: one change, the most telling. Incidents that were absorbed
+// close last, so that nobody believes for a moment that the trouble is over.
+func (b *book) publish(now signal.Nanos) {
+	touched := b.touched
+	b.touched = nil
+	touched = slices.DeleteFunc(touched, func(g *group) bool { return b.open[g.ID] != g })
+	slices.SortFunc(touched, func(x, y *group) int { return compareSubjects(x.lead.subject, y.lead.subject) })
+	for _, g := range touched {
+		c := Change{At: now, Kind: cmp.Or(g.pending, Updated)}
+		severity, priority := g.Severity, g.Priority
+		g.stayQuiet(now, b.opts.Regroup)
+		g.show(now)
+		switch {
+		case c.Kind == ClassChanged:
+			c.Detector, c.Was = g.Detector, g.was
+		case c.Kind == Updated && (g.Severity != severity || g.Priority != priority):
+			c.Kind = SeverityChanged
 		}
+		g.touched, g.pending, g.was = false, "", ""
+		b.count(g.Incident, c.Kind == Opened)
+		b.record(g.Incident, c)
 	}
-	return max(now, 1)
-}
-
-// clear closes inc because f says so. Its last evidence is worth keeping if it
-// says anything; its severity is not, the trouble being over.
-func (b *book) clear(now signal.Nanos, inc *Incident, f detectors.Finding) {
-	if f.Summary != "" {
-		inc.Finding = f
+	for _, inc := range b.absorbed {
+		b.stats.Absorbed++
+		b.close(now, inc, ReasonPartOf+" "+inc.PartOf)
 	}
-	inc.Updated = now
-	b.close(now, inc, "")
-}
-
-// close ends inc and files it among the closed ones.
-func (b *book) close(now signal.Nanos, inc *Incident, reason string) {
-	s := inc.subject()
-	delete(b.open, s)
-	delete(b.unconfirmed, s)
-	b.severities[inc.Severity]--
-	// The clock may have been set back, but nothing ends before it began, and
-	// zero would mean that it did not end.
-	inc.Closed = max(now, inc.Opened, 1)
-	b.file(inc)
-	b.stats.Closed++
-	b.record(inc, Change{At: now, Kind: Closed, Reason: reason})
-}
-
-// file remembers a closed incident and forgets the oldest if there are too
-// many.
-func (b *book) file(inc *Incident) {
-	b.closed = append(b.closed, inc)
-	b.recent[inc.subject()] = inc
-	for len(b.closed) > b.opts.Keep {
-		oldest := b.closed[0]
-		b.unfile(oldest)
-		delete(b.byID, oldest.ID)
-	}
-}
-
-// unfile takes inc out of the closed ones.
-func (b *book) unfile(inc *Incident) {
-	i := slices.Index(b.closed, inc)
-	b.closed = slices.Delete(b.closed, i, i+1)
-	if s := inc.subject(); b.recent[s] == inc {
-		delete(b.recent, s)
-	}
-}
-
-// makeRoom reports whether an incident of the given severity may open. If all
-// places are taken, one of the least severe makes way: tickets must not keep a
-// page out.
-func (b *book) makeRoom(now signal.Nanos, severity detectors.Severity) bool {
-	if len(b.open) < b.opts.MaxOpen {
-		return true
-	}
-	if !b.anyBelow(severity) {
-		return false
-	}
-	var least *Incident
-	for _, inc := range b.open {
-		if inc.Severity < severity && (least == nil || Compare(inc, least) > 0) {
-			least = inc
-		}
-	}
-	b.stats.Displaced++
-	b.close(now, least, ReasonDisplaced)
-	return true
-}
-
-// anyBelow reports whether an incident of less than the given severity is open.
-func (b *book) anyBelow(severity detectors.Severity) bool {
-	for s, n := range b.severities {
-		if s < severity && n > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// expire closes resumed incidents that nothing has confirmed in time.
-func (b *book) expire(now signal.Nanos) {
-	if len(b.unconfirmed) == 0 {
-		return
-	}
-	// A clock that was set back starts the wait again: too long is better
-	// than too short.
-	if b.confirmFrom == 0 || now < b.confirmFrom {
-		b.confirmFrom = now
-	}
-	if now.Sub(b.confirmFrom) < b.opts.ConfirmWithin {
-		return
-	}
-	var late []*Incident
-	for s := range b.unconfirmed {
-		late = append(late, b.open[s])
-	}
-	slices.SortFunc(late, Compare)
-	for _, inc := range late {
-		b.stats.Unconfirmed++
-		b.close(now, inc, ReasonUnconfirmed)
-	}
-}
-
-// resume takes over an incident from before a restart.
-func (b *book) resume(inc *Incident) {
-	b.byID[inc.ID] = inc
-	if !inc.Open() {
-		b.file(inc)
-		return
-	}
-	s := inc.subject()
-	b.open[s] = inc
-	b.severities[inc.Severity]++
-	b.unconfirmed[s] = struct{}{}
-	b.count(inc, false)
-	b.stats.Resumed++
+	b.absorbed = nil
 }
 
 // record completes c, adds it to the timeline if it belongs there, and keeps it
@@ -278,8 +262,8 @@ func (b *book) copies(all bool) []Incident {
 		n += len(b.closed)
 	}
 	out := make([]Incident, 0, n)
-	for _, inc := range b.open {
-		out = append(out, *inc)
+	for _, g := range b.open {
+		out = append(out, *g.Incident)
 	}
 	if all {
 		for _, inc := range b.closed {

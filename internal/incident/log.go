@@ -17,6 +17,7 @@ var changeTexts = map[ChangeKind]string{
 	Opened:          "Incident opened",
 	SeverityChanged: "Incident changed severity",
 	Reopened:        "Incident reopened",
+	ClassChanged:    "Incident changed class",
 	Closed:          "Incident closed",
 	Resumed:         "Incident still open",
 }
@@ -39,6 +40,9 @@ func (l logger) IncidentChanged(i Incident, c Change) {
 		slog.String("severity", c.Severity.String()),
 		slog.Time("onset", i.Onset.Time()),
 		slog.String("summary", i.Finding.Summary),
+	}
+	if c.Was != "" {
+		attrs = append(attrs, slog.String("was", c.Was))
 	}
 	if c.Reason != "" {
 		attrs = append(attrs, slog.String("reason", c.Reason))

@@ -48,7 +48,7 @@ func New(o Options) (*Manager, error) {
 	return m, nil
 }
 
-// Apply takes what the detectors found at one tick, in order, and tells
+// Apply takes what the detectors found at one tick, in any order, and tells
 // listeners of what changed. Call it at every tick, also with no findings: that
 // is how time passes. now is the exporter's clock. It takes no hold of fs.
 func (m *Manager) Apply(now signal.Nanos, fs []detectors.Finding) {
@@ -69,10 +69,7 @@ func (m *Manager) Apply(now signal.Nanos, fs []detectors.Finding) {
 func (m *Manager) applyLocked(now signal.Nanos, fs []detectors.Finding) (changes []changed, urgent bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, f := range fs {
-		m.book.apply(now, f)
-	}
-	m.book.expire(now)
+	m.book.apply(now, fs)
 	return m.book.takeChanges()
 }
 

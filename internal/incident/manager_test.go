@@ -231,3 +231,15 @@ func TestTheLogNamesChangesButNoKeys(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+func TestTheLogNamesTheClassThatChanged(t *testing.T) {
+	var out bytes.Buffer
+	m := newManager(t, incident.Options{Listeners: []incident.Listener{incident.NewLog(slog.New(slog.NewTextHandler(&out, nil)))}})
+	m.Apply(after(1), []detectors.Finding{hot()})
+	m.Apply(after(2), []detectors.Finding{of("synchronized-expiry")})
+	for _, want := range []string{`msg="Incident changed class"`, "detector=synchronized-expiry", "was=hot-key-expiry"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the log lacks %s:\n%s", want, out.String())
+		}
+	}
+}

@@ -19,9 +19,10 @@ type Options struct {
 	// Keep is how many closed incidents are remembered, 1 to 100,000. An
 	// incident forgotten cannot be reopened. Default 1000.
 	Keep int
-	// MaxOpen is how many incidents may be open at once, 1 to 100,000.
-	// Beyond, a finding takes the place of a less severe incident or is
-	// dropped and counted. Default 10,000. An open incident costs about 3 kB.
+	// MaxOpen is how many findings may hold at once, as incidents or as
+	// children of one, 1 to 100,000. Beyond, a finding takes the place of a
+	// less severe one or is dropped and counted. Default 10,000. Each costs
+	// about 3 kB.
 	MaxOpen int
 	// StateFile is where incidents are kept across restarts; its folder is
 	// made if it is not there. Writing it never delays Apply. Two managers

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/stampede-exporter/stampede-exporter/detectors"
+	"github.com/stampede-exporter/stampede-exporter/internal/durable"
 )
 
 // stateVersion is raised when a state file can no longer be read by older
@@ -17,7 +18,7 @@ import (
 const stateVersion = 1
 
 // maxState bounds how much of a state file is read. The largest a manager
-// writes with default options is a tenth of it.
+// writes with default options is less than half of it.
 const maxState = 512 << 20
 
 // errNewer marks a state file of a later exporter. It is set aside under
@@ -34,7 +35,7 @@ type state struct {
 // load resumes what the state file holds, and sets the file aside if it cannot.
 func (m *Manager) load() {
 	path, log := m.opts.StateFile, m.opts.Logger
-	if err := sweep(path); err != nil {
+	if err := durable.Sweep(path); err != nil {
 		log.Warn("Could not remove what an interrupted save left behind", "file", path, "err", err)
 	}
 	incidents, err := readState(path)
@@ -106,7 +107,6 @@ func checkState(incidents []Incident) error {
 	ids, open := map[string]bool{}, map[subject]bool{}
 	for i := range incidents {
 		inc := &incidents[i]
-		s := inc.subject()
 		switch {
 		case !validID(inc.ID):
 			return fmt.Errorf("incident %d: %q is not an id", i, inc.ID)
@@ -118,15 +118,43 @@ func checkState(incidents []Incident) error {
 			return fmt.Errorf("incident %s has times %d to %d", inc.ID, inc.Onset, inc.Closed)
 		case inc.Severity > detectors.Page:
 			return fmt.Errorf("incident %s has severity %d", inc.ID, inc.Severity)
-		case inc.Open() && open[s]:
-			return fmt.Errorf("incident %s is about what another open one is about", inc.ID)
 		case len(inc.Changes) > MaxChanges:
 			return fmt.Errorf("incident %s has %d changes: want at most %d", inc.ID, len(inc.Changes), MaxChanges)
+		case len(inc.Children) > MaxChildren:
+			return fmt.Errorf("incident %s has %d children: want at most %d", inc.ID, len(inc.Children), MaxChildren)
 		}
 		ids[inc.ID] = true
-		open[s] = open[s] || inc.Open()
+		if err := checkSubjects(inc, open); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// checkSubjects refuses an incident with a finding that holds in another, or
+// twice in this one. open are the subjects of findings that hold.
+func checkSubjects(inc *Incident, open map[subject]bool) error {
+	if !inc.Open() {
+		return nil
+	}
+	hold := func(s subject) error {
+		if open[s] {
+			return fmt.Errorf("incident %s is about what another open one is about", inc.ID)
+		}
+		open[s] = true
+		return nil
+	}
+	err := hold(inc.subject())
+	for i := range inc.Children {
+		c := &inc.Children[i]
+		if c.Detector == "" || c.Onset <= 0 || c.Cleared < 0 {
+			return fmt.Errorf("incident %s has a child of detector %q with times %d to %d", inc.ID, c.Detector, c.Onset, c.Cleared)
+		}
+		if c.Cleared == 0 {
+			err = errors.Join(err, hold(c.subject()))
+		}
+	}
+	return err
 }
 
 // validID accepts any ID a manager ever made, and nothing that could mean
@@ -153,7 +181,7 @@ func (m *Manager) save() error {
 
 	data, err := json.Marshal(state{Version: stateVersion, Incidents: m.list(true)})
 	if err == nil {
-		err = replaceFile(m.opts.StateFile, data)
+		err = durable.Replace(m.opts.StateFile, data)
 	}
 	m.account(err)
 	if err != nil {

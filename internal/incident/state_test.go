@@ -143,6 +143,106 @@ func TestARestartLosesNothingOfAnIncident(t *testing.T) {
 	})
 }
 
+func TestARestartKeepsChildren(t *testing.T) {
+	type run []step
+	low := severity(detectors.Ticket, 0)
+	flush, storm := of("mass-invalidation"), of("retry-storm", begins(1))
+	tests := []struct {
+		name     string
+		before   run
+		after    run
+		heard    []string // after the restart
+		children []string // at the end
+	}{
+		{
+			name:     "a child that holds goes on as one, if both come again",
+			before:   run{tick(0, flush), tick(1, storm)},
+			after:    run{tick(100, flush, storm), tick(100_000)},
+			heard:    []string{"1s A resumed: mass-invalidation page/2"},
+			children: []string{"A: retry-storm"},
+		},
+		{
+			name:     "one that nothing confirms is given up, and its incident is not",
+			before:   run{tick(0, flush), tick(1, storm)},
+			after:    run{tick(100, flush), tick(1000, flush)},
+			heard:    []string{"1s A resumed: mass-invalidation page/2"},
+			children: []string{"A: retry-storm, over at 16m40s"},
+		},
+		{
+			name:   "if only the child is confirmed it goes on by itself, and nobody is paged again",
+			before: run{tick(0, flush), tick(1, storm)},
+			after:  run{tick(100, storm), tick(1000, storm)},
+			heard: []string{"1s A resumed: mass-invalidation page/2",
+				"16m40s A closed: mass-invalidation page/2, not confirmed after restart", "16m40s B opened: retry-storm ticket"},
+		},
+		{
+			name:   "if neither is, both are over",
+			before: run{tick(0, flush), tick(1, storm)},
+			after:  run{tick(100), tick(1000)},
+			heard: []string{"1s A resumed: mass-invalidation page/2",
+				"16m40s A closed: mass-invalidation page/2, not confirmed after restart"},
+		},
+		{
+			name:   "what somebody was paged for before is not forgotten",
+			before: run{tick(0, flush), tick(1, storm, of("budget-exceeded", begins(1))), tick(60, of("mass-invalidation", cleared))},
+			after:  run{tick(100, storm, of("budget-exceeded", begins(1))), tick(1860, storm)},
+			heard: []string{"1m0s A resumed: retry-storm ticket",
+				"31m0s A severity_changed: retry-storm page/2"},
+			children: []string{"A: budget-exceeded, from B"},
+		},
+		{
+			name:   "what was absorbed goes on in its own incident",
+			before: run{tick(0, hot(low, key(1)), hot(key(2))), tick(1, of("mass-invalidation"))},
+			after:  run{tick(100, of("mass-invalidation", cleared), hot(low, key(1)), hot(key(2)))},
+			heard: []string{"1s A resumed: mass-invalidation page/2", "1m40s A closed: mass-invalidation page/2",
+				"1m40s B reopened: hot-key-expiry ticket", "1m40s C opened: hot-key-expiry ticket"},
+		},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "state.json")
+			play := func(m *incident.Manager, steps run) {
+				for _, s := range steps {
+					m.Apply(after(s.at), s.findings)
+				}
+			}
+			restart(t, file, incident.Options{}, func(m *incident.Manager) { play(m, tc.before) })
+			var s story
+			restart(t, file, incident.Options{Listeners: []incident.Listener{&s}}, func(m *incident.Manager) {
+				play(m, tc.after)
+				if diff := cmp.Diff(tc.children, s.children(m)); diff != "" {
+					t.Errorf("children (-want +got):\n%s", diff)
+				}
+			})
+			if diff := cmp.Diff(tc.heard, s.lines); diff != "" {
+				t.Errorf("changes heard after the restart (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAStateFileFromBeforeThereWereChildrenIsRead(t *testing.T) {
+	const old = `{"version":1,"incidents":[
+		{"id":"0123456789ab","detector":"hot-key-expiry","cache":"redis","key":{"id":"0000000000000007"},"severity":"page","priority":2,
+		 "onset":1772366400000000000,"opened":1772366400000000000,"updated":1772366400000000000,"episodes":1,
+		 "finding":{"detector":"hot-key-expiry","cache":"redis","key":{"id":"0000000000000007"},"severity":"page","priority":2,"onset":1772366400000000000,"detected":1772366400000000000,"summary":"","advice":"","evidence":null},
+		 "worst":{"detector":"hot-key-expiry","cache":"redis","severity":"page","onset":1,"detected":1,"summary":"","advice":"","evidence":null},
+		 "changes":[{"at":1772366400000000000,"kind":"opened","severity":"page","priority":2}]}]}`
+	file := filepath.Join(t.TempDir(), "state.json")
+	if err := os.WriteFile(file, []byte(old), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var s story
+	restart(t, file, incident.Options{Listeners: []incident.Listener{&s}}, func(m *incident.Manager) {
+		noService := func(f *detectors.Finding) { f.Service = "" }
+		apply(10, hot(noService, key(7)), of("synchronized-expiry", noService))(m)
+	})
+	want := []string{"0s A resumed: hot-key-expiry page/2", "10s A class_changed: synchronized-expiry page/2, was hot-key-expiry"}
+	if diff := cmp.Diff(want, s.lines); diff != "" {
+		t.Errorf("changes heard (-want +got):\n%s", diff)
+	}
+}
+
 func TestTheStateFileIsForItsOwnerOnly(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state.json")
 	restart(t, file, incident.Options{}, apply(1, page()))
@@ -178,6 +278,9 @@ func TestStateFilesThatCannotBeUsedAreSetAside(t *testing.T) {
 		body = strings.TrimSuffix(body, "]}")
 		return `{"version":1,"incidents":[` + body + "," + body + "]}"
 	}
+	child := func(fields string) string {
+		return strings.Replace(valid, `"changes":`, `"children":[`+fields+`],"changes":`, 1)
+	}
 	id := func(text string) string {
 		_, rest, _ := strings.Cut(text, `"id":"`)
 		return rest[:12]
@@ -193,6 +296,9 @@ func TestStateFilesThatCannotBeUsedAreSetAside(t *testing.T) {
 		{"an id that is a path", strings.Replace(valid, id, "../etc/passwd", 1), ".corrupt", `incident 0: \"../etc/passwd\" is not an id`},
 		{"an unknown severity", strings.Replace(valid, `"severity":"page"`, `"severity":"loud"`, 1), ".corrupt", "parse severity"},
 		{"no detector", strings.Replace(valid, `"detector":"hot-key-expiry"`, `"detector":""`, 1), ".corrupt", "has no detector"},
+		{"a child without a detector", child(`{"onset":1}`), ".corrupt", `has a child of detector \"\"`},
+		{"a child that holds twice", child(`{"detector":"d","onset":1},{"detector":"d","onset":1}`), ".corrupt", "is about what another open one is about"},
+		{"more children than fit", child(strings.Repeat(`{"detector":"d","onset":1,"cleared":1},`, 16) + `{"detector":"d","onset":1,"cleared":1}`), ".corrupt", "has 17 children: want at most 16"},
 		{"no onset", strings.Replace(valid, `"onset":`, `"onset":0,"was":`, 1), ".corrupt", "has times 0 to 0"},
 	}
 	for _, tc := range tests {
@@ -337,6 +443,7 @@ func TestCloseMayBeCalledTwice(t *testing.T) {
 func FuzzDecodeState(f *testing.F) {
 	f.Add([]byte(`{"version":1,"incidents":[]}`))
 	f.Add([]byte(`{"version":9}`))
+	f.Add([]byte(`{"version":1,"incidents":[{"id":"0a","detector":"d","onset":1,"severity":"page","children":[{"detector":"e","onset":1,"severity":"ticket","summary":""}]}]}`))
 	f.Add([]byte(`{"version":1,"incidents":[{"id":"0a","detector":"d","onset":1,"severity":"page","changes":[{"at":1,"kind":"opened"}]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		incidents, err := incident.DecodeState(data)

@@ -16,13 +16,14 @@ type Stats struct {
 	// severity beyond: there Service is empty and Cache is "other".
 	Series []Series
 	// Reopened counts reopenings, Closed closings of any reason. Of those,
-	// Unconfirmed had not been confirmed after a restart, Displaced made way
-	// for something worse.
-	Reopened, Closed, Unconfirmed, Displaced uint64
+	// Unconfirmed had not been confirmed after a restart, and Absorbed turned
+	// out to be part of another. Displaced counts findings that made way for
+	// something worse.
+	Reopened, Closed, Unconfirmed, Absorbed, Displaced uint64
 	// Resumed counts incidents that were open in the state file.
 	Resumed uint64
-	// Overflowed counts findings turned away because too many incidents were
-	// open. A finding that lasts is turned away at each tick.
+	// Overflowed counts findings turned away because too many held. One that
+	// lasts is turned away at each tick.
 	Overflowed uint64
 	// EvidenceDropped counts evidence that was not a finite number.
 	EvidenceDropped uint64
@@ -72,8 +73,8 @@ func (b *book) labels(inc *Incident) Labels {
 // snapshot returns all counts.
 func (b *book) snapshot() Stats {
 	open := make(map[Labels]int, len(b.opened))
-	for _, inc := range b.open {
-		open[b.labels(inc)]++
+	for _, g := range b.open {
+		open[b.labels(g.Incident)]++
 	}
 	st := b.stats
 	st.Series = make([]Series, 0, len(b.opened))

@@ -1,15 +1,17 @@
 package incident
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base32"
 	"strconv"
+	"strings"
 
 	"github.com/stampede-exporter/stampede-exporter/detectors"
 	"github.com/stampede-exporter/stampede-exporter/signal"
 )
 
-// subject is what at most one open incident exists for.
+// subject is what a finding is about. At most one holds for each.
 type subject struct {
 	detector, service, cache string
 	key                      signal.KeyID
@@ -21,6 +23,14 @@ func subjectOf(f *detectors.Finding) subject {
 
 func (i *Incident) subject() subject {
 	return subject{i.Detector, i.Service, i.Cache, i.Key.ID}
+}
+
+func compareSubjects(a, b subject) int {
+	return cmp.Or(
+		strings.Compare(a.detector, b.detector),
+		strings.Compare(a.service, b.service),
+		strings.Compare(a.cache, b.cache),
+		cmp.Compare(a.key, b.key))
 }
 
 // idEncoding has no letters that are mistaken for digits (Crockford's

@@ -27,6 +27,11 @@ type card struct {
 	Facts, Evidence             []fact
 	Timeline                    []event
 	Doc                         *detectors.Doc
+	Origin                      string
+	Children                    []child
+	MoreChildren                int
+	With                        string // what holds beside it, in a few words
+	PartOf, Continues           string // IDs
 }
 
 // fact is one piece of evidence.
@@ -52,7 +57,7 @@ func (p *pages) cardOf(i *incident.Incident, now time.Time) card {
 		said = &i.Worst
 	}
 	c := card{
-		ID: i.ID, Title: shown(i.Detector), Detector: shown(i.Detector),
+		ID: i.ID, Title: p.titleOf(i.Detector), Detector: shown(i.Detector),
 		Service: shown(i.Service), Cache: shown(i.Cache),
 		Group: shown(i.Key.Group), KeyText: shown(i.Key.Text),
 		SeverityClass: i.Severity.String(), Badge: badge(i.Severity, i.Priority),
@@ -69,15 +74,33 @@ func (p *pages) cardOf(i *incident.Incident, now time.Time) card {
 		c.KeyID = i.Key.ID.String()
 	}
 	if d, ok := p.docs[i.Detector]; ok {
-		c.Title, c.Doc, c.Runbook = d.Title, &d, p.o.Runbook(d.ID)
+		c.Doc, c.Runbook = &d, p.o.Runbook(d.ID)
 	}
-	for _, e := range i.Finding.Evidence {
-		value, unit := quantity(e.Value, e.Unit)
-		c.Evidence = append(c.Evidence, fact{shown(e.Name), value, shown(unit), cut(e.Note, maxSentence)})
-	}
+	c.Evidence = facts(i.Finding.Evidence)
 	c.Facts = c.Evidence[:min(len(c.Evidence), maxFacts)]
-	c.Timeline = timeline(i, now)
+	c.Timeline = p.timeline(i, now)
+	c.Origin = shown(i.Origin)
+	c.PartOf, c.Continues = shown(i.PartOf), shown(i.Continues)
+	c.Children, c.MoreChildren = p.childrenOf(i, now), i.MoreChildren
+	c.With = with(c.Children, c.MoreChildren)
 	return c
+}
+
+// titleOf returns what a detector calls its trouble.
+func (p *pages) titleOf(detector string) string {
+	if d, ok := p.docs[detector]; ok {
+		return d.Title
+	}
+	return shown(detector)
+}
+
+func facts(evidence []detectors.Evidence) []fact {
+	var out []fact
+	for _, e := range evidence {
+		value, unit := quantity(e.Value, e.Unit)
+		out = append(out, fact{shown(e.Name), value, shown(unit), cut(e.Note, maxSentence)})
+	}
+	return out
 }
 
 func badge(s detectors.Severity, priority int) string {
@@ -104,18 +127,18 @@ func barOf(f *detectors.Finding) *bar {
 }
 
 // timeline tells the story of i, oldest first.
-func timeline(i *incident.Incident, now time.Time) []event {
+func (p *pages) timeline(i *incident.Incident, now time.Time) []event {
 	out := []event{{At: momentOf(i.Onset, now), What: "Began"}}
 	for n, c := range i.Changes {
 		if n == 1 && i.ChangesDropped > 0 {
 			out = append(out, event{What: fmt.Sprintf("%d changes are not kept", i.ChangesDropped)})
 		}
-		out = append(out, eventOf(c, i, now))
+		out = append(out, p.eventOf(c, i, now))
 	}
 	return out
 }
 
-func eventOf(c incident.Change, i *incident.Incident, now time.Time) event {
+func (p *pages) eventOf(c incident.Change, i *incident.Incident, now time.Time) event {
 	e := event{At: momentOf(c.At, now)}
 	switch c.Kind {
 	case incident.Opened:
@@ -123,6 +146,9 @@ func eventOf(c incident.Change, i *incident.Incident, now time.Time) event {
 		e.Detail = "found " + span(max(0, c.At.Sub(i.Onset))) + " after it began"
 	case incident.Reopened:
 		e.What = "Came back as a " + badge(c.Severity, c.Priority)
+	case incident.ClassChanged:
+		e.What = fmt.Sprintf("Now %s, a %s", p.titleOf(c.Detector), badge(c.Severity, c.Priority))
+		e.Detail = "was " + p.titleOf(c.Was)
 	case incident.SeverityChanged:
 		e.What = "Now a " + badge(c.Severity, c.Priority)
 	case incident.Closed:

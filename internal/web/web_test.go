@@ -72,6 +72,75 @@ func dogpile(id string, open bool) incident.Incident {
 	return i
 }
 
+// flush is an incident whose class has changed, with what is part of it.
+func flush(id string, open bool) incident.Incident {
+	i := dogpile(id, open)
+	i.Detector, i.Origin, i.Key = "mass-invalidation", "db", signal.Key{}
+	i.Changes = append(i.Changes, incident.Change{
+		At: i.Onset.Add(5 * time.Second), Kind: incident.ClassChanged, Severity: detectors.Page, Priority: 1,
+		Detector: "mass-invalidation", Was: "hot-key-expiry",
+	})
+	part := func(detector string, severity detectors.Severity) incident.Child {
+		return incident.Child{
+			Detector: detector, Cache: "feed", Key: signal.Key{ID: 7, Group: "feed:*"}, Severity: severity, Onset: i.Onset,
+			Summary: "Readers meet.", Evidence: []detectors.Evidence{{Name: "peak", Value: 121, Unit: "{recompute}"}},
+		}
+	}
+	i.Children = []incident.Child{
+		part("retry-storm", detectors.Page), part("hot-key-expiry", detectors.Ticket), part("hot-key-expiry", detectors.Ticket),
+		part("overload", detectors.Ticket), part("budget-exceeded", detectors.Ticket), part("lock-convoy", detectors.Ticket),
+	}
+	i.Children[0].Priority = 2
+	i.Children[1].Incident = "0th3r"
+	i.Children[5].Cleared = i.Onset.Add(30 * time.Second)
+	i.MoreChildren = 4
+	return i
+}
+
+func TestTheLandingPageSaysWhatIsPartOfAnIncident(t *testing.T) {
+	_, page := get(t, fake{incidents: []incident.Incident{flush("aaa", true)}, caches: caches()}, "/")
+	if got, want := text(t, page), "With: retry-storm, Hot-key dogpile (2), overload, 5 more First:"; !strings.Contains(got, want) {
+		t.Errorf("no %q in:\n%s", want, got)
+	}
+	_, page = get(t, fake{incidents: []incident.Incident{dogpile("aaa", true)}, caches: caches()}, "/")
+	if strings.Contains(page, "With:") {
+		t.Error("an incident by itself is said to be with others")
+	}
+}
+
+func TestTheIncidentPageShowsWhatIsPartOfIt(t *testing.T) {
+	_, page := get(t, fake{incidents: []incident.Incident{flush("aaa", true)}}, "/incidents/aaa")
+	got := text(t, page)
+	for _, want := range []string{
+		"What is part of it", "11:58:25 holds page P2 retry-storm feed feed:* Readers meet. peak 121 recomputes",
+		"11:58:25 holds ticket Hot-key dogpile feed feed:* Readers meet. peak 121 recomputes 0th3r",
+		"11:58:25 11:58:55 ticket lock-convoy", "And 4 more that hold.", "Origin db",
+		"11:58:30 Now mass-invalidation, a page P1 was Hot-key dogpile",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in:\n%s", want, got)
+		}
+	}
+	if !strings.Contains(page, `href="0th3r"`) {
+		t.Error("has no link to the incident a child was in")
+	}
+	if _, page := get(t, fake{incidents: []incident.Incident{dogpile("aaa", true)}}, "/incidents/aaa"); strings.Contains(page, "What is part of it") {
+		t.Error("has an empty table of what is part of it")
+	}
+}
+
+func TestTheIncidentPageSaysWhereItCameFromAndWentTo(t *testing.T) {
+	i := flush("aaa", false)
+	i.PartOf, i.Continues = "b0b", "c0c"
+	_, page := get(t, fake{incidents: []incident.Incident{i}}, "/incidents/aaa")
+	got := text(t, page)
+	for _, want := range []string{"It turned out to be part of incident b0b .", "It is what was left of incident c0c .", "11:58:25 went on page P2 retry-storm"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in:\n%s", want, got)
+		}
+	}
+}
+
 func caches() []signal.CacheState {
 	return []signal.CacheState{
 		{Cache: "feed", Service: "feed-api", Origin: signal.Origin{Name: "db", Budget: 8}, Instances: 20, Silent: 1, Lookups: signal.Lookups{Hits: 291, Misses: 9}},
@@ -246,7 +315,7 @@ func TestAnUnknownPageIsNotFound(t *testing.T) {
 }
 
 func TestTheAPIServesIncidentsAsTheyAre(t *testing.T) {
-	want := []incident.Incident{dogpile("aaa", true), dogpile("bbb", false)}
+	want := []incident.Incident{flush("aaa", true), dogpile("bbb", false)}
 	r, body := get(t, fake{incidents: want}, "/api/v1/incidents")
 	if got := r.Header.Get("Content-Type"); got != "application/json" {
 		t.Errorf("Content-Type %q", got)
@@ -306,6 +375,12 @@ func TestHostileTextsStayTexts(t *testing.T) {
 		for _, s := range []*string{&i.Detector, &i.Service, &i.Cache, &i.Key.Group, &i.Key.Text, &i.Finding.Summary, &i.Finding.Advice, &i.Finding.Evidence[0].Note, &i.Finding.Evidence[1].Unit, &i.Finding.Evidence[2].Name} {
 			*s = bad
 		}
+		i.Origin, i.PartOf, i.Continues = bad, bad, bad
+		i.Children = []incident.Child{{
+			Detector: bad, Service: bad, Cache: bad, Key: signal.Key{Group: bad, Text: bad}, Origin: bad, Summary: bad, Incident: bad,
+			Evidence: []detectors.Evidence{{Name: bad, Unit: bad, Note: bad}},
+		}}
+		i.Changes = append(i.Changes, incident.Change{Kind: incident.ClassChanged, Detector: bad, Was: bad, Reason: bad})
 		closed := i
 		closed.ID, closed.Closed, closed.Worst = "bbb", i.Onset+1, i.Finding
 		s := fake{

@@ -27,6 +27,7 @@ const (
 	lifetime     = 4  // in resends: how far ahead the end of a firing alert is
 	maxEvidence  = 20 // pieces of evidence in an alert
 	maxIncidents = 10 // IDs in an alert
+	maxChildren  = 8  // of the leading incident's, in an alert
 
 	maxText  = 1024 // bytes of a summary, a description
 	maxGroup = 64   // bytes of a key group
@@ -91,6 +92,9 @@ func (o *Options) annotations(lead *incident.Incident, members []*incident.Incid
 	out["description"] = printable(f.Advice, maxText)
 	out["runbook_url"] = o.RunbookBase + "/" + lead.Detector + ".md"
 	out["incidents"] = incidentIDs(lead, members)
+	if text := children(lead); text != "" {
+		out["children"] = text
+	}
 	if lead.Key.Group != "" {
 		out["key_group"] = printable(lead.Key.Group, maxGroup)
 	}
@@ -109,6 +113,43 @@ func others(n int) string {
 		return " (and 1 more key)"
 	}
 	return fmt.Sprintf(" (and %d more keys)", n)
+}
+
+// children lists what is part of an incident and still holds, such as
+// "retry-storm of feed (page P1); hot-key-expiry of feed, feed:* (ticket)".
+func children(i *incident.Incident) string {
+	var parts []string
+	more := i.MoreChildren
+	for n := range i.Children {
+		switch c := &i.Children[n]; {
+		case c.Cleared != 0:
+		case len(parts) == maxChildren:
+			more++
+		default:
+			parts = append(parts, childText(c))
+		}
+	}
+	text := strings.Join(parts, "; ")
+	if more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+func childText(c *incident.Child) string {
+	text := printable(c.Detector, maxGroup) + " of " + printable(c.Cache, maxGroup)
+	if c.Key.Group != "" {
+		text += ", " + printable(c.Key.Group, maxGroup)
+	}
+	return text + " (" + urgency(c.Severity, c.Priority) + ")"
+}
+
+// urgency returns a severity with its priority, if it has one.
+func urgency(severity detectors.Severity, priority int) string {
+	if priority <= 0 {
+		return severity.String()
+	}
+	return fmt.Sprintf("%s P%d", severity, priority)
 }
 
 // incidentIDs lists the incidents behind an alert, the leading one first.

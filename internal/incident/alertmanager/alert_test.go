@@ -127,6 +127,31 @@ func TestIncidentsThatAgreeInAllLabelsAreOneAlertLedByTheWorst(t *testing.T) {
 	}
 }
 
+func TestAnAlertListsWhatIsPartOfItsIncident(t *testing.T) {
+	find := func(change ...func(*detectors.Finding)) func() detectors.Finding {
+		return func() detectors.Finding { return page(change...) }
+	}
+	fs := []func() detectors.Finding{
+		find(detector("mass-invalidation")), find(), find(key(8), ticket, func(f *detectors.Finding) { f.Key.Group, f.Key.Text = "", "secret" }),
+		find(detector("retry-storm"), func(f *detectors.Finding) { f.Priority = 1 }),
+	}
+	alerts, _ := sent(t, alertmanager.Options{}, fs...)
+	if len(alerts) != 1 {
+		t.Fatalf("%d alerts, want one", len(alerts))
+	}
+	const want = "retry-storm of redis (page P1); hot-key-expiry of redis, feed:* (page P2); hot-key-expiry of redis (ticket)"
+	if got := alerts[0].Annotations["children"]; got != want {
+		t.Errorf("children are %q, want %q", got, want)
+	}
+	for i := range 30 {
+		fs = append(fs, find(key(uint64(100+i)), ticket))
+	}
+	alerts, _ = sent(t, alertmanager.Options{}, fs...)
+	if got := alerts[0].Annotations["children"]; strings.Count(got, ";") != 7 || !strings.HasSuffix(got, " and 25 more") {
+		t.Errorf("children are %q, want 8 and 25 more", got)
+	}
+}
+
 func TestOneMoreKeyIsSingular(t *testing.T) {
 	alerts, _ := sent(t, alertmanager.Options{},
 		func() detectors.Finding { return page() }, func() detectors.Finding { return page(key(8)) })

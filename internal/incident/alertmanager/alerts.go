@@ -79,9 +79,14 @@ func (a *alerts) put(i incident.Incident, c incident.Change) bool {
 	old, known := a.home[i.ID]
 	fires := i.Open() && i.Severity >= a.min
 	if known && (!fires || old != id) {
-		// Either the incident is over, or it goes on under another alert: for
-		// the old alert that comes to the same.
-		a.leave(old, i, cmp.Or(i.Closed, c.At))
+		// Either the incident is over, or it goes on under another alert. For
+		// the old alert that comes to the same, but it must not end with the
+		// words of another class.
+		if i.Open() {
+			a.leave(old, a.groups[old].members[i.ID], c.At)
+		} else {
+			a.leave(old, i, i.Closed)
+		}
 	}
 	if !fires {
 		return known

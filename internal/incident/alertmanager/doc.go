@@ -11,6 +11,11 @@
 // Nothing that differs from key to key is a label: incidents that agree in all
 // of them are one alert.
 //
+// What is part of an incident is no alert of its own: the incident's names it
+// in an annotation. An incident that changes its class or severity goes on
+// under other labels, and the end of one alert is sent together with the
+// beginning of the other.
+//
 // # State, not messages
 //
 // The [Notifier] keeps what is firing and what has lately ended, and each

@@ -199,6 +199,11 @@ func key(id uint64) func(*detectors.Finding) {
 	return func(f *detectors.Finding) { f.Key.ID = signal.KeyID(id) }
 }
 
+// detector makes a finding another detector's, about the whole cache.
+func detector(id string) func(*detectors.Finding) {
+	return func(f *detectors.Finding) { f.Detector, f.Key = id, signal.Key{} }
+}
+
 func cache(name string) func(*detectors.Finding) {
 	return func(f *detectors.Finding) { f.Cache = name }
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/stampede-exporter/stampede-exporter/detectors"
 	"github.com/stampede-exporter/stampede-exporter/internal/incident"
 	"github.com/stampede-exporter/stampede-exporter/internal/incident/alertmanager"
+	"github.com/stampede-exporter/stampede-exporter/internal/semconv"
 )
 
 const (
@@ -384,6 +385,39 @@ func TestCloseWaitsNoLongerThanItsContext(t *testing.T) {
 	})
 }
 
+func TestAnIncidentThatChangesItsClassEndsOneAlertAndBeginsTheOtherAtOnce(t *testing.T) {
+	bubbled(t, alertmanager.Options{}, func(t *testing.T, m *incident.Manager, am *fake) {
+		apply(m, page(), page(key(8)))
+		wait(10 * time.Second)
+		am.got()
+		flush := func() detectors.Finding {
+			return page(detector("mass-invalidation"), func(f *detectors.Finding) { f.Summary = "The cache was emptied." })
+		}
+		apply(m, page(), page(key(8)), flush())
+		wait(time.Second)
+		batches := am.got()
+		if len(batches) != 1 || len(batches[0]) != 2 {
+			t.Fatalf("sent %v, want both alerts in one request", batches)
+		}
+		for _, a := range batches[0] {
+			firing := a.EndsAt.After(time.Now())
+			flush := a.Labels["detector"] == "mass-invalidation"
+			if firing != flush || strings.Contains(a.Annotations["summary"], "emptied") != flush {
+				t.Errorf("firing %t: %v", firing, a)
+			}
+			if !strings.HasSuffix(a.Annotations["runbook_url"], a.Labels["detector"]+".md") {
+				t.Errorf("the runbook of %s is %s", a.Labels["detector"], a.Annotations["runbook_url"])
+			}
+		}
+		wait(10 * time.Second)
+		apply(m, page(), page(key(8)), page(detector("mass-invalidation"), cleared))
+		wait(time.Second)
+		if diff := cmp.Diff([]string{firingTicket}, am.firing()); diff != "" {
+			t.Errorf("after the cause is gone, what is left is a ticket (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // Whatever happens to incidents, what fires is what is open.
 func TestWhatFiresIsWhatIsOpen(t *testing.T) {
 	for seed := range uint64(20) {
@@ -393,6 +427,7 @@ func TestWhatFiresIsWhatIsOpen(t *testing.T) {
 				var fs []detectors.Finding
 				for range r.IntN(4) {
 					f := page(key(r.Uint64N(3)), cache([]string{"a", "b"}[r.IntN(2)]))
+					f.Detector = []string{"hot-key-expiry", "hot-key-expiry", "synchronized-expiry", "mass-invalidation"}[r.IntN(4)]
 					f.Severity = detectors.Severity(r.IntN(3))
 					f.Cleared = r.IntN(3) == 0
 					fs = append(fs, f)
@@ -415,7 +450,8 @@ func open(m *incident.Manager) []string {
 	var names []string
 	for _, inc := range m.Open() {
 		if inc.Severity >= detectors.Ticket {
-			names = append(names, fmt.Sprintf("alertname=StampedeHotKeyExpiry cache=%s detector=hot-key-expiry service=shop severity=%s", inc.Cache, inc.Severity))
+			names = append(names, fmt.Sprintf("alertname=%s cache=%s detector=%s service=shop severity=%s",
+				semconv.AlertName(inc.Detector), inc.Cache, inc.Detector, inc.Severity))
 		}
 	}
 	slices.Sort(names)

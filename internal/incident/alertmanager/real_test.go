@@ -102,6 +102,8 @@ func TestARealAlertmanagerFollowsSeverityAndEnd(t *testing.T) {
 		{"as a page it fires as that only", page(), []string{firingPage}},
 		{"after its end nothing fires", page(cleared), nil},
 		{"reopened it fires again", page(), []string{firingPage}},
+		{"explained by another finding it fires as that only", page(detector("synchronized-expiry")),
+			[]string{"alertname=StampedeSynchronizedExpiry cache=redis detector=synchronized-expiry service=shop severity=page"}},
 	}
 	for _, step := range steps {
 		r.tell(t, step.find)
