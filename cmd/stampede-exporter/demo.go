@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/common/version"
 	"github.com/prometheus/exporter-toolkit/web"
 
+	"github.com/stampede-exporter/stampede-exporter/detectors"
 	"github.com/stampede-exporter/stampede-exporter/internal/demo"
 	"github.com/stampede-exporter/stampede-exporter/internal/incident"
 	"github.com/stampede-exporter/stampede-exporter/internal/server"
@@ -160,17 +161,28 @@ func settle(srv *server.Server) {
 	}
 }
 
+// findings lists incidents, each with what it brought about.
 func findings(incidents []incident.Incident) []demo.Finding {
 	out := make([]demo.Finding, 0, len(incidents))
 	for _, i := range incidents {
-		f := demo.Finding{
+		out = append(out, demo.Finding{
 			Detector: i.Detector, Cache: i.Cache, Key: i.Key.Group, Severity: i.Worst.Severity.String(),
-			Onset: i.Onset, Detected: i.Opened, Cleared: i.Closed, Evidence: map[string]float64{},
+			Onset: i.Onset, Detected: i.Opened, Cleared: i.Closed, Evidence: figures(i.Worst.Evidence),
+		})
+		for _, c := range i.Children {
+			out = append(out, demo.Finding{
+				Detector: c.Detector, Cache: c.Cache, Key: c.Key.Group, Severity: c.Severity.String(),
+				Onset: c.Onset, Detected: c.Detected, Cleared: c.Cleared, Evidence: figures(c.Evidence),
+			})
 		}
-		for _, e := range i.Worst.Evidence {
-			f.Evidence[e.Name] = e.Value
-		}
-		out = append(out, f)
+	}
+	return out
+}
+
+func figures(evidence []detectors.Evidence) map[string]float64 {
+	out := make(map[string]float64, len(evidence))
+	for _, e := range evidence {
+		out[e.Name] = e.Value
 	}
 	return out
 }

@@ -27,6 +27,7 @@ type Child struct {
 	Severity detectors.Severity `json:"severity"`
 	Priority int                `json:"priority,omitempty"`
 	Onset    signal.Nanos       `json:"onset"`
+	Detected signal.Nanos       `json:"detected"` // by its detector, first
 	// Cleared is when it was over, zero while it holds. A child that held
 	// when the incident closed keeps a zero.
 	Cleared signal.Nanos `json:"cleared,omitempty"`
@@ -48,7 +49,7 @@ func (m *member) child() Child {
 	n := min(len(f.Evidence), MaxChildEvidence)
 	return Child{
 		Detector: f.Detector, Service: f.Service, Cache: f.Cache, Key: f.Key, Origin: f.Origin,
-		Severity: f.Severity, Priority: f.Priority, Onset: m.begun,
+		Severity: f.Severity, Priority: f.Priority, Onset: m.begun, Detected: f.Detected,
 		Summary: f.Summary, Evidence: f.Evidence[:n:n],
 		Incident: m.from, Paged: m.paged,
 	}
@@ -58,7 +59,7 @@ func (m *member) child() Child {
 func (c *Child) member(g *group) *member {
 	m := newMember(g.Opened, detectors.Finding{
 		Detector: c.Detector, Service: c.Service, Cache: c.Cache, Key: c.Key, Origin: c.Origin,
-		Severity: c.Severity, Priority: c.Priority, Onset: c.Onset,
+		Severity: c.Severity, Priority: c.Priority, Onset: c.Onset, Detected: c.Detected,
 		Summary: c.Summary, Evidence: c.Evidence,
 	})
 	m.paged, m.from, m.in = c.Paged, c.Incident, g

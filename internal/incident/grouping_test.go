@@ -382,7 +382,7 @@ func TestAChildSaysWhatItIs(t *testing.T) {
 	got := m.Open()[0]
 	want := []incident.Child{{
 		Detector: "hot-key-expiry", Service: "shop", Cache: "redis", Key: child.Key, Origin: "db",
-		Severity: detectors.Page, Priority: 2, Onset: after(1), Summary: "Readers meet.",
+		Severity: detectors.Page, Priority: 2, Onset: after(1), Detected: after(0), Summary: "Readers meet.",
 		Evidence: child.Evidence[:incident.MaxChildEvidence],
 	}}
 	if diff := cmp.Diff(want, got.Children); diff != "" {
