@@ -12,6 +12,7 @@ GO ?= go
 FUZZTIME ?= 10s
 BENCH ?= .
 BENCHCOUNT ?= 1
+SEEDS ?= 20
 
 # Built tools are kept outside the tree, by version, so that they are built once
 # a machine. Tests find them through STAMPEDE_TOOLS/bin.
@@ -86,6 +87,10 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s)
 bench: ## Run the benchmarks: BENCH=regexp, BENCHCOUNT=6 to compare with benchstat
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) ./...
 	$(GO) -C benchmarks test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) ./...
+
+.PHONY: score
+score: ## Score the detectors on all scenarios: held-out seeds (SEEDS, 20), at three paces
+	$(GO) run ./cmd/stampede-exporter lab score --seeds $(SEEDS) --shift scenarios/
 
 ##@ Keep it tidy
 

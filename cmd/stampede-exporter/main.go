@@ -44,9 +44,12 @@ type environment struct {
 
 // commands returns every command, in the order the help lists them.
 func commands(app *kingpin.Application) []command {
+	labClause := app.Command("lab", "Simulate fleets with known truth, and see what the detectors make of them.")
 	return []command{
 		serveCommand(app),
 		demoCommand(app),
+		labRunCommand(labClause),
+		labScoreCommand(labClause),
 		checkConfigCommand(app),
 		dashboardsCommand(app),
 		alertsCommand(app),

@@ -58,6 +58,9 @@ func (f *Finding) take(now time.Duration, d *detectors.Finding) {
 			f.Severity = detectors.Severity(s).String()
 		}
 	}
+	if ticketed := f.raised[detectors.Ticket]; ticketed >= 0 {
+		f.Ticketed = ticketed.Seconds()
+	}
 	if paged := f.raised[detectors.Page]; paged >= 0 {
 		f.Paged = paged.Seconds()
 	}

@@ -155,7 +155,7 @@ func (r *Result) figure(name string, f scenario.Figure) Check {
 		}
 		low, high = *f.Mean-room, *f.Mean+room
 	}
-	c := Check{What: fmt.Sprintf("truth %s in [%.6g, %.6g]", name, low, high), OK: ok && v >= low && v <= high}
+	c := Check{Figure: name, What: fmt.Sprintf("truth %s in [%.6g, %.6g]", name, low, high), OK: ok && v >= low && v <= high}
 	switch {
 	case !ok:
 		c.Why = "nothing happened that it could be told from"

@@ -29,9 +29,10 @@ type Finding struct {
 	Severity string             `json:"severity"`      // the worst it came to
 	Priority int                `json:"priority,omitempty"`
 	Onset    float64            `json:"onset"`
-	Detected float64            `json:"detected"`          // first said, at any severity
-	Paged    float64            `json:"paged,omitempty"`   // first said as a page; 0 if it never was
-	Cleared  float64            `json:"cleared,omitempty"` // 0 if it held until the end
+	Detected float64            `json:"detected"`           // first said, at any severity
+	Ticketed float64            `json:"ticketed,omitempty"` // first said as a ticket or page; 0 if it never was
+	Paged    float64            `json:"paged,omitempty"`    // first said as a page; 0 if it never was
+	Cleared  float64            `json:"cleared,omitempty"`  // 0 if it held until the end
 	Summary  string             `json:"summary"`
 	Evidence map[string]float64 `json:"evidence"`
 
@@ -43,6 +44,8 @@ type Check struct {
 	What string `json:"what"`
 	OK   bool   `json:"ok"`
 	Why  string `json:"why,omitempty"` // if it is not
+	// Figure is its name, if it is a figure of the truth that is checked.
+	Figure string `json:"figure,omitempty"`
 	// Delay is the time from the true onset to the finding; for an
 	// expectation that was met.
 	Delay float64 `json:"delay,omitempty"`

@@ -47,7 +47,7 @@ type entry struct {
 
 func newCache(s *Sim, index int, name string, cfg scenario.Cache, o *origin) *cache {
 	if s.o.Calm {
-		cfg.Client.Attempts, cfg.Client.FillLate = 1, true
+		cfg.Client.Attempts, cfg.Client.FillLate, cfg.Client.DeleteOnError = 1, true, false
 	}
 	c := &cache{s: s, index: index, name: name, cfg: cfg, origin: o, typical: cfg.Recompute.Fixed}
 	if r := cfg.Recompute; r.Fixed == 0 {

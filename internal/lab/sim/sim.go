@@ -23,8 +23,8 @@ const Service = "lab"
 type Options struct {
 	// Seed replaces the scenario's, unless it is zero.
 	Seed uint64
-	// Calm switches off what amplifies load: one attempt a request, and
-	// results that come late still fill the cache.
+	// Calm switches off what amplifies load: one attempt a request, results
+	// that come late still fill the cache, and no error deletes a key.
 	Calm bool
 	// Report takes what one process says at one instant, in order of time.
 	// It is the receiver's to keep. Nil: the processes are not watched, which
