@@ -62,7 +62,7 @@ build: ## Build bin/stampede-exporter, with its version in it
 ##@ Test it
 
 .PHONY: check
-check: build lint generate-check test test-race ## Everything CI runs
+check: build lint generate-check test lab test-race ## Everything CI runs
 
 .PHONY: test
 test: tools-test ## Run all tests
@@ -87,6 +87,10 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s)
 bench: ## Run the benchmarks: BENCH=regexp, BENCHCOUNT=6 to compare with benchstat
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) ./...
 	$(GO) -C benchmarks test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) ./...
+
+.PHONY: lab
+lab: ## Run every scenario with its own seed, and fail if one does not go as expected
+	$(GO) run ./cmd/stampede-exporter lab run scenarios
 
 .PHONY: score
 score: ## Score the detectors on all scenarios: held-out seeds (SEEDS, 20), at three paces

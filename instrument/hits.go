@@ -22,7 +22,7 @@ type wideCounter [stripes]counter
 
 // veryHot is how many hits a key must have between two flushes to be given a
 // wide counter, which takes 4 KiB; it loses it again below a tenth of that.
-const veryHot = 100_000
+const veryHot = 20_000
 
 func (w *wideCounter) inc() {
 	t := tokens.Get().(*token)
