@@ -16,7 +16,6 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // clock is a clock that tests move.
-
 type clock struct {
 	mu sync.Mutex
 	t  time.Time
@@ -37,7 +36,6 @@ func (c *clock) Step(d time.Duration) {
 }
 
 // recorder is a sink that keeps everything.
-
 type recorder struct {
 	windows []*signal.Window
 	urgent  int
@@ -56,7 +54,6 @@ func (r *recorder) Vitals(v *signal.Vitals) { r.vitals = append(r.vitals, v) }
 func (r *recorder) Dropped() uint64 { return 0 }
 
 // merged returns all windows of the recorder as one.
-
 func (r *recorder) merged(t *testing.T) *signal.Window {
 	t.Helper()
 	if len(r.windows) == 0 {
@@ -70,7 +67,6 @@ func (r *recorder) merged(t *testing.T) *signal.Window {
 }
 
 // newMonitor returns a monitor that a test drives by hand.
-
 func newMonitor(t testing.TB, o instrument.Options) (*instrument.Monitor, *recorder, *clock) {
 	t.Helper()
 	c, r := newClock(), &recorder{}
