@@ -3,6 +3,7 @@ package instrument_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -130,6 +131,30 @@ func TestMemoryIsBoundedUnderAFlood(t *testing.T) {
 	}
 	if len(r.windows) > 11*100 {
 		t.Errorf("%d windows; want at most 100 per flush", len(r.windows))
+	}
+}
+
+func TestStoresInAFloodAreAllCounted(t *testing.T) {
+	m, _, _ := newMonitor(t, instrument.Options{MaxKeys: 64, Now: time.Now})
+	const workers, each = 8, 5000
+	var wg sync.WaitGroup
+	for n := range workers {
+		wg.Go(func() {
+			for i := range each {
+				m.Store(fmt.Sprintf("k:%d:%d", n, i), instrument.Expiry{TTL: time.Minute})
+				if i%10 == 0 {
+					m.Flush() // so that keys are idle, and make room for others
+				}
+			}
+		})
+	}
+	wg.Wait()
+	var stores uint64
+	for _, g := range m.Snapshot().Groups {
+		stores += g.Stores
+	}
+	if stores != workers*each {
+		t.Errorf("%d stores counted; want %d", stores, workers*each)
 	}
 }
 

@@ -183,6 +183,7 @@ func (r Run) Retry() {
 // Store counts a value that the run wrote, where no client hook sees it.
 func (r Run) Store(x Expiry) {
 	if r.m != nil {
+		r.e.mu.Lock()
 		r.m.store(r.e, r.start, x)
 	}
 }

@@ -13,15 +13,14 @@ func (m *Monitor) Store(key string, x Expiry) {
 	if m == nil {
 		return
 	}
-	e := m.lockEntry(key)
-	e.mu.Unlock()
-	m.store(e, 0, x)
+	m.store(m.lockEntry(key), 0, x)
 }
 
-// store counts a value written to e by what began then; zero if not known.
+// store counts a value written to e by what began then; zero if not known. e.mu
+// is held, and released: between finding a key and counting for it there must be
+// no moment in which it could be forgotten.
 func (m *Monitor) store(e *entry, began int64, x Expiry) {
 	now := m.now()
-	e.mu.Lock()
 	ttl := e.stored(e.open(now), now, began, x)
 	group := e.groupName()
 	e.mu.Unlock()
