@@ -219,8 +219,8 @@ func TestCheckConfigSaysWhatIsWrongAndWhere(t *testing.T) {
 		status               int
 	}{
 		"a good file":      {"origins: {db: {concurrency: 8}}\n", path + ": ok\n", "", 0},
-		"an unknown field": {"\norgins: {}\n", "", "stampede-exporter: error: " + path + `:2: unknown field "orgins"` + "\n", 1},
-		"a wrong unit":     {"fleet:\n  lateness: 5\n", "", "stampede-exporter: error: " + path + `:2: "5" is not a duration: want a number with a unit, such as 500ms, 30s or 5m` + "\n", 1},
+		"an unknown field": {"\norgins: {}\n", "", "stampede-exporter: error: " + path + `:2: orgins: unknown field` + "\n", 1},
+		"a wrong unit":     {"fleet:\n  lateness: 5\n", "", "stampede-exporter: error: " + path + `:2: fleet.lateness: "5" is not a duration: want a number with a unit, such as 500ms, 30s or 5m` + "\n", 1},
 	} {
 		write(t, path, c.text)
 		stdout, stderr, status := run(t, "check-config", path)
@@ -251,7 +251,7 @@ func TestHangupReloadsTheConfiguration(t *testing.T) {
 	if got := e.get(t, "/config"); !strings.Contains(got, "concurrency: 9") {
 		t.Errorf("after a failed reload, in force is:\n%s", got)
 	}
-	if log := e.logged(); !strings.Contains(log, `stampede.yml:1: \"none\" is not a whole number`) {
+	if log := e.logged(); !strings.Contains(log, `stampede.yml:1: origins.db.concurrency: \"none\" is not a whole number`) {
 		t.Errorf("the log does not say why:\n%s", log)
 	}
 }

@@ -66,7 +66,7 @@ var rooms = []room{
 		"it makes Prometheus metrics from names, for those who export some"},
 	{"internal/engine", []string{"signal", "detectors", "internal/durable", "internal/fleet", "internal/incident", "internal/ingest", "internal/metric", "internal/semconv", clientGolang},
 		"it runs windows through fleet, detectors and incidents; live and replay differ only in what feeds it, so it knows no server"},
-	{"internal/config", []string{"detectors", "alerts", "github.com/prometheus/common/config", yaml},
+	{"internal/config", []string{"detectors", "alerts", "internal/strictyaml", "github.com/prometheus/common/config", yaml},
 		"it reads and checks a file, and does nothing with it"},
 	{"internal/server", []string{"signal", "detectors", "probes/...", "internal/...", "github.com/prometheus", grpc},
 		"it wires the exporter"},

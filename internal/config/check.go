@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stampede-exporter/stampede-exporter/detectors"
+	"github.com/stampede-exporter/stampede-exporter/internal/strictyaml"
 )
 
 // checker collects what is wrong.
@@ -40,7 +41,7 @@ func (c *Config) check() []error {
 }
 
 func (k *checker) add(text string, path ...string) {
-	k.errs = append(k.errs, &fieldError{path, text})
+	k.errs = append(k.errs, strictyaml.Field(text, path...))
 }
 
 // inRange complains of a value outside of low to high.

@@ -2,7 +2,7 @@
 //
 // The file is YAML. Everything in it is optional, and an empty or absent file
 // gives an exporter that runs. Decoding is strict: an unknown field, a duration
-// without a unit or a value out of its range is an [Error] that names the line,
+// without a unit or a value out of its range is a [strictyaml.Error] that names the line,
 // the field and what would be right. docs/configuration.md describes every
 // field, and a test holds the two together.
 package config

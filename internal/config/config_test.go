@@ -14,6 +14,7 @@ import (
 
 	"github.com/stampede-exporter/stampede-exporter/detectors"
 	"github.com/stampede-exporter/stampede-exporter/internal/config"
+	"github.com/stampede-exporter/stampede-exporter/internal/strictyaml"
 )
 
 func TestLoadTakesAFileThatSaysEverything(t *testing.T) {
@@ -63,14 +64,14 @@ func TestAnEmptyFileIsTheDefaultConfiguration(t *testing.T) {
 
 // invalid says what is wrong with each of testdata/invalid-*.yml.
 var invalid = map[string]string{
-	"unknown-field":                  `:2: unknown field "orgins"`,
-	"unknown-nested-field":           `:3: unknown field "resends"`,
-	"unknown-probe-field":            `:5: unknown field "pasword_file"`,
-	"duration-without-unit":          `:3: "30" is not a duration: want a number with a unit, such as 500ms, 30s or 5m`,
-	"duration-with-wrong-unit":       `:2: "2 seconds" is not a duration: want a number with a unit, such as 500ms, 30s or 5m`,
+	"unknown-field":                  `:2: orgins: unknown field`,
+	"unknown-nested-field":           `:3: alertmanager.resends: unknown field`,
+	"unknown-probe-field":            `:5: probes.0.pasword_file: unknown field`,
+	"duration-without-unit":          `:3: alertmanager.resend: "30" is not a duration: want a number with a unit, such as 500ms, 30s or 5m`,
+	"duration-with-wrong-unit":       `:2: fleet.lateness: "2 seconds" is not a duration: want a number with a unit, such as 500ms, 30s or 5m`,
 	"duration-out-of-range":          `:2: fleet.lateness: 2m0s is out of range: want 100ms to 1m0s`,
-	"number":                         `:3: "eight" is not a whole number`,
-	"fraction":                       `:3: "1.5" is not a whole number`,
+	"number":                         `:3: origins.db.concurrency: "eight" is not a whole number in range`,
+	"fraction":                       `:3: origins.db.concurrency: "1.5" is not a whole number in range`,
 	"concurrency":                    `:3: origins.db.concurrency: 0 is out of range: want 1 to 1000000`,
 	"origin-without-concurrency":     `:2: origins.db.concurrency: 0 is out of range: want 1 to 1000000`,
 	"undeclared-origin":              `:5: caches.feed.origin: "database" is not declared: want the name of one of origins`,
@@ -95,9 +96,9 @@ var invalid = map[string]string{
 	"probe-user-without-password":    `:2: probes.0.password_file: is missing or empty`,
 	"detector-threshold":             `:2: detectors: configure hot-key-expiry: page_peak is 1: want 2 to 1000000`,
 	"detector-fraction":              `:3: detectors.hot-key-expiry.page_peak: 19.5 is a fraction: want a whole number`,
-	"unknown-detector":               `:2: unknown field "hot-key"`,
+	"unknown-detector":               `:2: detectors.hot-key: unknown field`,
 	"syntax":                         `:3: mapping values are not allowed in this context`,
-	"not-a-group":                    `:1: "3" is not a group of fields`,
+	"not-a-group":                    `:1: fleet: "3" is not a group of fields`,
 	"list":                           `:1: a list is not a group of fields`,
 	"two-documents":                  `: a second document follows: want one`,
 	"repeated-field":                 `:2: mapping key "fleet" already defined at line 1`,
@@ -117,9 +118,9 @@ func TestLoadSaysWhatIsWrongAndWhere(t *testing.T) {
 	for _, file := range files {
 		reason := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "invalid-"), ".yml")
 		_, err := config.Load(file)
-		var wrong *config.Error
+		var wrong *strictyaml.Error
 		if !errors.As(err, &wrong) {
-			t.Errorf("%s: got %v: want a *config.Error", file, err)
+			t.Errorf("%s: got %v: want a *strictyaml.Error", file, err)
 			continue
 		}
 		if diff := cmp.Diff(file+invalid[reason], err.Error()); diff != "" {
@@ -179,9 +180,9 @@ func FuzzParse(f *testing.F) {
 		if (c == nil) == (err == nil) {
 			t.Fatalf("got configuration %v and error %v: want exactly one", c, err)
 		}
-		var wrong *config.Error
+		var wrong *strictyaml.Error
 		if err != nil && (!errors.As(err, &wrong) || len(wrong.Problems) == 0) {
-			t.Fatalf("got %v: want a *config.Error with a problem", err)
+			t.Fatalf("got %v: want a *strictyaml.Error with a problem", err)
 		}
 		if c != nil {
 			_ = c.String()

@@ -8,6 +8,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 
 	"github.com/stampede-exporter/stampede-exporter/alerts"
+	"github.com/stampede-exporter/stampede-exporter/internal/strictyaml"
 )
 
 // Default returns the configuration of an empty file.
@@ -25,7 +26,7 @@ func Default() *Config {
 func (a *Alertmanager) UnmarshalYAML(unmarshal func(any) error) error {
 	*a = Alertmanager{MinSeverity: "ticket", Resend: 30 * time.Second, Timeout: 10 * time.Second, HTTP: promconfig.DefaultHTTPClientConfig}
 	type plain Alertmanager
-	return at(unmarshal((*plain)(a)), "alertmanager", "http_config")
+	return strictyaml.At(unmarshal((*plain)(a)), "alertmanager", "http_config")
 }
 
 // UnmarshalYAML fills in defaults for what the file leaves out.
@@ -33,7 +34,7 @@ func (p *Probe) UnmarshalYAML(unmarshal func(any) error) error {
 	*p = Probe{Interval: time.Second}
 	type plain Probe
 	if err := unmarshal((*plain)(p)); err != nil {
-		return at(err, "probes")
+		return strictyaml.At(err, "probes")
 	}
 	if p.Service == "" {
 		p.Service = p.Type

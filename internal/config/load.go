@@ -1,16 +1,16 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"reflect"
 
 	promconfig "github.com/prometheus/common/config"
 	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/stampede-exporter/stampede-exporter/internal/strictyaml"
 )
 
 // maxFileBytes bounds a configuration file. A real one has a few kilobytes; the
@@ -18,7 +18,7 @@ import (
 const maxFileBytes = 1 << 20
 
 // Load reads and checks the file at path. Relative paths in it are taken from
-// its folder. An error about the contents is an [*Error].
+// its folder. An error about the contents is a [*strictyaml.Error].
 func Load(path string) (*Config, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -33,7 +33,7 @@ func Load(path string) (*Config, error) {
 		return nil, fmt.Errorf("read configuration %q: more than %d bytes", path, maxFileBytes)
 	}
 	c, err := Parse(text)
-	var wrong *Error
+	var wrong *strictyaml.Error
 	if errors.As(err, &wrong) {
 		wrong.File = path
 	}
@@ -44,29 +44,11 @@ func Load(path string) (*Config, error) {
 	return c, nil
 }
 
-// Parse reads and checks text. An error is an [*Error].
+// Parse reads and checks text. An error is a [*strictyaml.Error].
 func Parse(text []byte) (*Config, error) {
-	var root yaml.Node
-	err := yaml.Unmarshal(text, &root)
-	if err != nil {
-		return nil, newError("", nil, err)
-	}
 	c := Default()
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	d.KnownFields(true)
-	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
-		return nil, newError("", &root, err)
-	}
-	var more yaml.Node
-	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
-		return nil, newError("", nil, errors.New("a second document follows: want one"))
-	}
-	var errs []error
-	if len(root.Content) > 0 {
-		errs = fractions(root.Content[0], reflect.TypeFor[Config]())
-	}
-	if errs = append(errs, c.check()...); len(errs) > 0 {
-		return nil, newError("", &root, errs...)
+	if err := strictyaml.Decode(text, c, c.check); err != nil {
+		return nil, err
 	}
 	return c, nil
 }

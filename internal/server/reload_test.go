@@ -74,8 +74,8 @@ func TestReloadPutsAGoodConfigurationInForce(t *testing.T) {
 
 func TestReloadKeepsTheOldConfigurationIfTheNewOneIsBad(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"an unknown field":               {"orgins: {}\n", `stampede.yml:1: unknown field "orgins"`},
-		"a wrong unit":                   {"fleet: {lateness: 5}\n", `stampede.yml:1: "5" is not a duration`},
+		"an unknown field":               {"orgins: {}\n", `stampede.yml:1: orgins: unknown field`},
+		"a wrong unit":                   {"fleet: {lateness: 5}\n", `stampede.yml:1: fleet.lateness: "5" is not a duration`},
 		"a password that is not there":   {"probes: [{type: redis, target: 'localhost:1', cache: feed, password_file: absent}]\n", "read password: open "},
 		"an authority that is not there": {"alertmanager: {urls: ['http://localhost:1'], http_config: {tls_config: {ca_file: absent}}}\n", "configure alertmanager.http_config: "},
 	} {

@@ -58,6 +58,17 @@ type fieldError struct {
 // Field returns an error about the field at path, for a check to report.
 func Field(text string, path ...string) error { return &fieldError{path, text} }
 
+// At says which field err is about, unless the decoder, or a field of it, has
+// said so already. It is for types that decode themselves.
+func At(err error, path ...string) error {
+	var decoder *yaml.TypeError
+	var field *fieldError
+	if err == nil || errors.As(err, &decoder) || errors.As(err, &field) {
+		return err
+	}
+	return Field(err.Error(), path...)
+}
+
 // Error returns the dotted path and the text.
 func (e *fieldError) Error() string { return strings.Join(e.path, ".") + ": " + e.text }
 
