@@ -3,13 +3,13 @@ package instrument
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
 
+	"github.com/stampede-exporter/stampede-exporter/internal/keyname"
 	"github.com/stampede-exporter/stampede-exporter/signal"
 )
 
@@ -34,6 +34,12 @@ type entry struct {
 	wanted string // the group it belongs to, were there room for every group
 	hits   atomic.Uint64
 	wide   atomic.Pointer[wideCounter] // takes over from hits on a key that is very hot
+
+	active *active     // the list of keys to flush; nil for the rest, which always is
+	listed atomic.Bool // this one is on it
+	below  *entry      // the next on it
+	due    int64       // expiry by which coming knows this one, zero if it does not
+	dueAt  int         // and its place there
 
 	mu      sync.Mutex
 	retired *wideCounter
@@ -80,7 +86,7 @@ type pending struct {
 
 // newEntry makes the entry of a key that is not tracked yet.
 func (m *Monitor) newEntry(hash uint64, key string) *entry {
-	e := &entry{hash: hash, size: len(key)}
+	e := &entry{hash: hash, size: len(key), active: &m.active}
 	if len(key) > maxKeyText {
 		e.sum = m.keySum(key)
 		key = key[:maxKeyText]
@@ -99,15 +105,12 @@ func (m *Monitor) groupOf(key string) (name string) {
 			name = otherGroup
 		}
 	}()
-	return safeName(m.opt.Group(key))
+	return keyname.Safe(m.opt.Group(key))
 }
 
 func (m *Monitor) keySum(key string) []byte {
-	h := sha256.New()
-	h.Write([]byte(m.opt.Salt))
-	h.Write([]byte{0})
-	h.Write([]byte(key))
-	return h.Sum(nil)
+	sum := keyname.Sum(m.opt.Salt, key)
+	return sum[:]
 }
 
 // is reports whether e is the entry of key. A key too long to keep is told by
@@ -136,6 +139,14 @@ func (e *entry) idle() bool {
 		e.readers <= 1 && int(e.readers) == len(e.pending) && e.hits.Load() == 0 && e.wide.Load() == nil
 }
 
+// busy reports whether the next flush must look at e even if nothing happens
+// until then: to tell of those who wait and work, or to find out how to count
+// hits. e.mu is held.
+func (e *entry) busy() bool {
+	return e.readers > 0 || !e.idleRuns() || e.waiting > 0 || e.holding > 0 || len(e.pending) > 0 ||
+		e.wide.Load() != nil || e.retired != nil
+}
+
 // idleRuns reports whether no explicit recompute runs. e.mu is held.
 func (e *entry) idleRuns() bool { return len(e.slots) == len(e.free) && e.running == 0 }
 
@@ -144,6 +155,9 @@ func (e *entry) kill() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.dead = e.idle()
+	if e.dead {
+		e.active.add(e) // for its expiry to be forgotten
+	}
 	return e.dead
 }
 
@@ -157,6 +171,9 @@ func (e *entry) groupName() string { return e.group.totals.Group }
 // open returns the window that events at now count in. e.mu is held.
 func (e *entry) open(now int64) *signal.Window {
 	if e.delta == nil {
+		if !e.isRest() {
+			e.active.add(e)
+		}
 		e.delta = &signal.Window{Start: signal.Nanos(now), MissPeak: e.readers, InFlightPeak: e.running}
 		e.delta.Locks.WaitPeak = e.waiting
 	}
@@ -191,5 +208,5 @@ func (m *Monitor) id(e *entry) signal.KeyID {
 	if e.sum == nil {
 		e.sum = m.keySum(e.key)
 	}
-	return signal.KeyID(binary.BigEndian.Uint64(e.sum))
+	return keyname.ID([sha256.Size]byte(e.sum))
 }

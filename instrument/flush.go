@@ -29,8 +29,7 @@ func (m *Monitor) flush(closing bool) {
 	m.groups.begin(now)
 	m.sent = 0
 	m.total.Running, m.total.Waiting = 0, 0
-	clear(m.coming)
-	m.table.each(func(e *entry) { m.flushEntry(e, now, false) })
+	m.active.each(func(e *entry) { m.flushEntry(e, now, false) })
 	m.flushEntry(m.rest, now, false)
 	m.foldHits()
 	m.groups.rebalance(now)
@@ -85,6 +84,11 @@ func (m *Monitor) hasten(e *entry) {
 // is held.
 func (m *Monitor) flushEntry(e *entry, now int64, urgent bool) {
 	e.mu.Lock()
+	if e.dead {
+		e.mu.Unlock()
+		m.coming.move(e, 0)
+		return
+	}
 	e.settle(now, int64(m.opt.MissTimeout))
 	e.queued = false
 	hits := e.takeHits()
@@ -99,7 +103,10 @@ func (m *Monitor) flushEntry(e *entry, now int64, urgent bool) {
 	if !urgent {
 		m.total.Waiting += readers
 		m.total.Running += running
-		m.expect(&e.life, now)
+		m.coming.move(e, e.life.due())
+		if e.busy() && !e.isRest() {
+			m.active.add(e)
+		}
 	}
 	if w != nil {
 		w.Lookups.Hits = hits
@@ -276,7 +283,7 @@ func (m *Monitor) emitVitals(now int64, closing bool) {
 	for i := range m.durations {
 		v.Durations[i] = m.durations[i].Load()
 	}
-	v.Expiries = m.expiries()
+	v.Expiries = m.coming.take(signal.Nanos(now))
 	v.At, v.Uptime = signal.Nanos(now), max(0, time.Duration(now-m.began))
 	v.Tracked, v.Overflowed = uint64(m.table.keys.Load()), m.overflowed.Load()
 	v.Dropped, v.Closing = m.dropped(), closing
@@ -284,30 +291,6 @@ func (m *Monitor) emitVitals(now int64, closing bool) {
 		c := v
 		s.Vitals(&c)
 	}
-}
-
-// expect bins the expiry of a value that this process stored and that is still
-// there, as far as it knows.
-func (m *Monitor) expect(l *life, now int64) {
-	if l.state != lifeTimed || l.goneAt > l.storedAt {
-		return
-	}
-	if bin, ok := signal.BinExpiry(signal.Nanos(now), signal.Nanos(l.expiry)); ok {
-		m.coming[bin]++
-	}
-}
-
-// expiries returns the bins of this flush, in order.
-func (m *Monitor) expiries() []signal.ExpiryBin {
-	if len(m.coming) == 0 {
-		return nil
-	}
-	bins := make([]signal.ExpiryBin, 0, len(m.coming))
-	for bin, n := range m.coming {
-		bin.Keys = n
-		bins = append(bins, bin)
-	}
-	return signal.MergeExpiries(bins, nil)
 }
 
 func (m *Monitor) dropped() uint64 {

@@ -57,7 +57,9 @@ func (e *entry) hit() {
 		w.inc()
 		return
 	}
-	e.hits.Add(1)
+	if e.hits.Add(1) == 1 {
+		e.active.add(e)
+	}
 }
 
 // takeHits returns the hits since the last call, and decides how the next ones

@@ -53,6 +53,15 @@ func (l *life) cause(now int64) signal.Cause {
 	}
 }
 
+// due returns when the value that is there expires; zero if there is none, or
+// that is not known.
+func (l *life) due() int64 {
+	if l.state != lifeTimed || l.goneAt > l.storedAt {
+		return 0
+	}
+	return l.expiry
+}
+
 // freshSince reports whether a value stored after since is fresh at now.
 func (l *life) freshSince(since, now int64) bool {
 	return since != 0 && l.storedAt > since && l.goneAt <= l.storedAt &&

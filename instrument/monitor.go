@@ -22,6 +22,7 @@ type Monitor struct {
 	began  int64 // when the monitor was made
 
 	table  *table
+	active active
 	rest   *entry        // stands for every key there was no room for
 	hits   wideCounter   // on keys that are not tracked
 	runIDs atomic.Uint64 // low 32 bits count recomputes; the high ones are this monitor's
@@ -40,7 +41,7 @@ type Monitor struct {
 	total   signal.Vitals // cumulative, but for what is counted elsewhere
 	sinks   []Sink
 	sent    int // windows of the flush under way
-	coming  map[signal.ExpiryBin]uint32
+	coming  coming
 
 	closing sync.Once
 	stop    chan struct{}
@@ -85,7 +86,7 @@ func New(cache string, o Options) (*Monitor, error) {
 		seed:    maphash.MakeSeed(),
 		clock:   o.Now,
 		groups:  newGroups(o.MaxGroups),
-		coming:  map[signal.ExpiryBin]uint32{},
+		coming:  newComing(),
 		wake:    make(chan struct{}, 1),
 		stop:    make(chan struct{}),
 		stopped: make(chan struct{}),

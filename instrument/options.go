@@ -170,7 +170,7 @@ func (o Options) validate(cache string) error {
 		return fmt.Errorf("UrgentInFlight is %d: want at least 2", o.UrgentInFlight)
 	case o.MissTimeout < minMissTimeout:
 		return fmt.Errorf("MissTimeout is %v: want at least %v", o.MissTimeout, minMissTimeout)
-	case o.Claims.Timeout < 0 || o.Claims.Attempts < 0 || o.Claims.LockTTL < 0 || o.Claims.Clamp < 0 || o.Claims.StaleFor < 0 || !(o.Claims.Beta >= 0 && o.Claims.Beta < math.MaxFloat64):
+	case o.Claims.Timeout < 0 || o.Claims.Attempts < 0 || o.Claims.LockTTL < 0 || o.Claims.Clamp < 0 || o.Claims.StaleFor < 0 || !(o.Claims.Beta >= 0 && o.Claims.Beta < math.MaxFloat64) || !(o.Claims.RefreshAhead >= 0 && o.Claims.RefreshAhead <= 1):
 		return fmt.Errorf("Claims are %+v: want no negative value", o.Claims)
 	case slices.ContainsFunc(o.Claims.Protection, func(p string) bool { return !isLabel(p) || strings.Contains(p, ",") }):
 		return fmt.Errorf("Claims.Protection is %q: want names without commas", o.Claims.Protection)

@@ -169,7 +169,9 @@ func (r Run) Context(ctx context.Context) context.Context {
 
 type runKey struct{}
 
-// Retry counts another attempt on the origin within the same logical request.
+// Retry counts another attempt on the origin within the same logical request,
+// after one that failed. A hedge, which is a copy of a call that still runs, is
+// not one: it is part of the run, and needs no word.
 func (r Run) Retry() {
 	if r.m == nil {
 		return

@@ -232,3 +232,25 @@ func TestAValueOlderThanAnInvalidationIsAStaleWrite(t *testing.T) {
 		t.Errorf("stores %d, stale %d; want 2 and 1", got.Count, got.Stale)
 	}
 }
+
+func TestVersionsOfWhatIsStoredAreTold(t *testing.T) {
+	m, r, c := newMonitor(t, instrument.Options{})
+	m.Version("unknown", 7) // nothing is known of it, and still is not
+	store := func(version uint64) signal.Nanos {
+		c.Step(time.Millisecond)
+		m.Store("k", instrument.Expiry{TTL: time.Minute})
+		m.Version("k", version)
+		return signal.At(c.Now())
+	}
+	first := store(5)
+	store(4)
+	store(5)
+	last := store(4)
+	store(0)
+	store(1 << 63)
+	m.Flush()
+	want := signal.Versions{Oldest: 4, OldestAt: last, Newest: 5, NewestAt: first}
+	if got := r.merged(t).Stores.Versions; got != want {
+		t.Errorf("versions %+v, want %+v", got, want)
+	}
+}

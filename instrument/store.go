@@ -1,6 +1,7 @@
 package instrument
 
 import (
+	"math"
 	"time"
 
 	"github.com/stampede-exporter/stampede-exporter/signal"
@@ -58,6 +59,27 @@ func (e *entry) stored(w *signal.Window, now, began int64, x Expiry) time.Durati
 	return ttl
 }
 
+// Version says which version the value has that was just written under key: right
+// after [Monitor.Store], [Run.Store], or a write that a client hook has seen. A
+// version is a number that grows whenever the data behind the key changes: a
+// row's version, a position in a log of commits, a fencing token. It tells when a
+// slow recompute writes what it has read long ago over what others have written
+// since, wherever in the fleet they are. Zero, and what is beyond 2^63-1, is no
+// version; a key that is not tracked is left alone.
+func (m *Monitor) Version(key string, version uint64) {
+	if m == nil || version > math.MaxInt64 {
+		return
+	}
+	e := m.table.find(m.hash(key), key)
+	if e == nil {
+		return
+	}
+	now := m.now()
+	e.mu.Lock()
+	e.open(now).Stores.Versions.Note(version, signal.Nanos(now))
+	e.mu.Unlock()
+}
+
 // Touch notes that a stored value's expiry was changed without writing it
 // (EXPIRE, PERSIST). A key that is not tracked is left alone.
 func (m *Monitor) Touch(key string, x Expiry) {
@@ -71,6 +93,7 @@ func (m *Monitor) Touch(key string, x Expiry) {
 	now := m.now()
 	e.mu.Lock()
 	e.life.touch(now, x)
+	e.active.add(e)
 	e.mu.Unlock()
 }
 

@@ -119,15 +119,3 @@ func (t *table) room(b *bucket) int {
 	}
 	return victim
 }
-
-// each calls f for every entry.
-func (t *table) each(f func(*entry)) {
-	for i := range t.buckets {
-		b := &t.buckets[i]
-		for j := range b.ents {
-			if e := b.ents[j].Load(); e != nil {
-				f(e)
-			}
-		}
-	}
-}

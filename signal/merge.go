@@ -164,6 +164,7 @@ func (s *Stores) merge(o Stores) {
 	s.ExpiryMax = max(s.ExpiryMax, o.ExpiryMax)
 	s.TTLMin = shorter(s.TTLMin, o.TTLMin)
 	s.TTLMax = max(s.TTLMax, o.TTLMax)
+	s.Versions.merge(o.Versions)
 }
 
 func (l *Locks) merge(o Locks) {

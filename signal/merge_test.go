@@ -85,6 +85,9 @@ func window(t *rapid.T) *signal.Window {
 		Sampled:      rapid.Bool().Draw(t, "sampled"),
 		Stores:       signal.Stores{ExpiryMin: instant(t, "expiry min"), ExpiryMax: instant(t, "expiry max")},
 	}
+	for range rapid.IntRange(0, 2).Draw(t, "versions") {
+		w.Stores.Versions.Note(uint64(rapid.IntRange(0, 3).Draw(t, "version")), instant(t, "written"))
+	}
 	cause := rapid.IntRange(0, int(signal.NumCauses)-1).Draw(t, "cause")
 	outcome := rapid.IntRange(0, int(signal.NumOutcomes)-1).Draw(t, "outcome")
 	counts(t, "count", &w.Recomputes.Started[cause], &w.Recomputes.Ended[cause][outcome],

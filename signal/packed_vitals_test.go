@@ -33,6 +33,7 @@ func TestExpiriesSurvivePacking(t *testing.T) {
 				rt.Fatalf("no bin for %v ahead", time.Duration(d))
 			}
 			bin.Keys = 1
+			bin.Group = rapid.SampledFrom([]string{"", "feed:*", "user:*", "other", "ключ:*"}).Draw(rt, "group")
 			bins = signal.MergeExpiries(bins, []signal.ExpiryBin{bin})
 		}
 		got, err := signal.ParseExpiries(signal.AppendExpiries(nil, now, bins), now)
@@ -43,6 +44,38 @@ func TestExpiriesSurvivePacking(t *testing.T) {
 			rt.Fatalf("bins (-want +got):\n%s", diff)
 		}
 	})
+}
+
+func TestBinsWithoutGroupsArePackedAsEver(t *testing.T) {
+	bins := []signal.ExpiryBin{{At: 1e18, Width: time.Second, Keys: 3}, {At: 1e18 + 5e9, Width: 10 * time.Second, Keys: 300}}
+	if diff := cmp.Diff([]byte{1, 0, 1, 3, 10, 10, 0xac, 2}, signal.AppendExpiries(nil, 1e18, bins)); diff != "" {
+		t.Errorf("bytes (-want +got):\n%s", diff)
+	}
+	bins[1].Group = "a:*"
+	if diff := cmp.Diff([]byte{2, 1, 3, 'a', ':', '*', 0, 1, 3, 0, 10, 10, 0xac, 2, 1}, signal.AppendExpiries(nil, 1e18, bins)); diff != "" {
+		t.Errorf("bytes with a group (-want +got):\n%s", diff)
+	}
+}
+
+func TestDamagedExpiriesAreRefused(t *testing.T) {
+	for name, b := range map[string][]byte{
+		"another version":        {3, 0, 1, 3},
+		"no version":             {0, 0, 1, 3},
+		"a name that is cut":     {2, 1, 3, 'a'},
+		"a name that is empty":   {2, 1, 0, 0, 1, 3, 0},
+		"a name with an escape":  {2, 1, 2, 0x1b, 'a', 0, 1, 3, 1},
+		"a name that is no text": {2, 1, 1, 0xff, 0, 1, 3, 1},
+		"a name nobody gave":     {2, 1, 1, 'a', 0, 1, 3, 2},
+		"a name too long":        append(append([]byte{2, 1, 0x81, 1}, make([]byte, 129)...), 0, 1, 3, 1),
+		"too many names":         {2, 0x81, 2},
+		"a bin that is cut":      {2, 1, 1, 'a', 0, 1, 3},
+		"a width of nothing":     {1, 0, 0, 3},
+		"a bin beyond the hour":  {1, 0xff, 0xff, 0xff, 1, 1, 3},
+	} {
+		if bins, err := signal.ParseExpiries(b, 1e18); err == nil {
+			t.Errorf("%s: got %+v and no error", name, bins)
+		}
+	}
 }
 
 func TestWhatIsNotAheadHasNoBin(t *testing.T) {
@@ -90,13 +123,22 @@ func FuzzParseVitalsParts(f *testing.F) {
 	h.Observe(time.Second)
 	f.Add(signal.AppendDurations(nil, &h))
 	f.Add(signal.AppendExpiries(nil, 1e18, []signal.ExpiryBin{{At: 1e18, Width: time.Second, Keys: 3}}))
+	f.Add(signal.AppendExpiries(nil, 1e18, []signal.ExpiryBin{{At: 1e18, Width: time.Second, Keys: 3, Group: "feed:*"}, {At: 2e18, Width: time.Second, Keys: 1}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if h, err := signal.ParseDurations(b); err == nil {
 			if again, err := signal.ParseDurations(signal.AppendDurations(nil, &h)); err != nil || again != h {
 				t.Fatalf("%v: %v came back as %v", err, h, again)
 			}
 		}
-		if bins, err := signal.ParseExpiries(b, 1e18); err == nil && len(bins) > signal.MaxExpiryBins {
+		bins, err := signal.ParseExpiries(b, 1e18)
+		if err != nil {
+			return
+		}
+		again, err := signal.ParseExpiries(signal.AppendExpiries(nil, 1e18, bins), 1e18)
+		if diff := cmp.Diff(bins, again); err != nil || diff != "" {
+			t.Fatalf("%v: came back (-want +got):\n%s", err, diff)
+		}
+		if len(bins) > signal.MaxExpiryBins {
 			t.Fatalf("%d bins", len(bins))
 		}
 	})

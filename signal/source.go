@@ -1,6 +1,8 @@
 package signal
 
 import (
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"time"
@@ -31,7 +33,11 @@ type Key struct {
 type KeyID uint64
 
 // String returns id as 16 lower-case hexadecimal digits.
-func (id KeyID) String() string { return fmt.Sprintf("%016x", uint64(id)) }
+func (id KeyID) String() string {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], uint64(id))
+	return hex.EncodeToString(b[:])
+}
 
 // MarshalText encodes id as [KeyID.String] does.
 func (id KeyID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }

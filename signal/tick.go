@@ -64,16 +64,30 @@ type CacheState struct {
 	// stopped without saying goodbye and are still remembered.
 	Instances int `json:"instances"`
 	Silent    int `json:"silent,omitempty"`
-	// UptimeMin is the youngest instance's uptime, UptimeMax the oldest's.
+	// Probes that look at the cache's servers have reported within the last
+	// few seconds. They are not instances.
+	Probes int `json:"probes,omitempty"`
+	// Watching are those of Probes that are told of what happens to single
+	// keys.
+	Watching int `json:"watching,omitempty"`
+	// UptimeMin is the youngest instance's uptime, UptimeMax the oldest's; of
+	// servers where only probes report.
 	UptimeMin time.Duration `json:"uptime_min"`
 	UptimeMax time.Duration `json:"uptime_max"`
-	// Lookups and Work are since the previous regular tick.
+	// Lookups and Work are since the previous regular tick. If Unknown has
+	// UnknownHits, Lookups holds misses only, and says nothing of how many
+	// reads were answered.
 	Lookups Lookups `json:"lookups"`
 	Work    Work    `json:"work"`
+	Unknown Unknown `json:"unknown,omitempty"`
 	// Running and Waiting are as of the sources' latest vitals.
 	Running  uint32      `json:"running,omitempty"`
 	Waiting  uint32      `json:"waiting,omitempty"`
 	Expiries []ExpiryBin `json:"expiries,omitempty"` // merged, on the tick's clock
+	Sample   Sample      `json:"sample,omitzero"`    // what Expiries were scaled up from
+	// Hot are the keys that servers say are used most; expiries are on the
+	// tick's clock.
+	Hot []HotKey `json:"hot,omitempty"`
 	// Claims are those of the instance started last, except for Protection:
 	// that is what every instance that reports claims.
 	Claims Claims `json:"claims,omitzero"`
@@ -87,6 +101,10 @@ type CacheState struct {
 
 	Expired uint64 `json:"expired,omitempty"` // by the server's count
 	Evicted uint64 `json:"evicted,omitempty"` // by the server's count
+	// Flushed counts commands that dropped all keys of a server, and Restarted
+	// servers that were started anew, since the previous regular tick.
+	Flushed   uint64 `json:"flushed,omitempty"`
+	Restarted uint64 `json:"restarted,omitempty"`
 }
 
 // KeyState is what happened to one key since the previous regular tick.
@@ -94,4 +112,8 @@ type KeyState struct {
 	// Window merges what all sources said in that time. It is only lent.
 	Window *Window       `json:"window"`
 	TTL    time.Duration `json:"ttl,omitempty"` // the shortest lately stored
+	// Overtaken counts values that were written although one of a higher
+	// version was there already: of those the fleet was told the version of,
+	// at least as many, each counted once.
+	Overtaken uint64 `json:"overtaken,omitempty"`
 }

@@ -86,6 +86,8 @@ const (
 	UnknownLocks
 	// UnknownRetries: attempts per logical request are not visible.
 	UnknownRetries
+	// UnknownHits: misses are visible, and hits are not.
+	UnknownHits
 )
 
 // Has reports whether everything in f is unknown.
@@ -177,6 +179,8 @@ type Stores struct {
 	// invalidation of the key that came before the store: what was written
 	// was out of date. It counts within one process.
 	Stale uint64 `json:"stale,omitempty"`
+	// Versions are those of values whose version the application told.
+	Versions Versions `json:"versions,omitzero"`
 }
 
 // IsZero reports whether nothing was stored.
@@ -242,6 +246,8 @@ func (w *Window) Shift(d time.Duration) {
 	w.Locks.HeldSince = w.Locks.HeldSince.Add(d)
 	w.Stores.ExpiryMin = w.Stores.ExpiryMin.Add(d)
 	w.Stores.ExpiryMax = w.Stores.ExpiryMax.Add(d)
+	w.Stores.Versions.OldestAt = w.Stores.Versions.OldestAt.Add(d)
+	w.Stores.Versions.NewestAt = w.Stores.Versions.NewestAt.Add(d)
 	for i := range w.Intervals {
 		w.Intervals[i].Start = w.Intervals[i].Start.Add(d)
 		w.Intervals[i].End = w.Intervals[i].End.Add(d)

@@ -44,7 +44,7 @@ func fullWindow() *signal.Window {
 	w.Recomputes.Ended[signal.CauseExpired][signal.OutcomeTimedOut] = 7
 	w.Duplicates, w.WhileFresh, w.Coalesced, w.Busy, w.BusyMax = 8, 9, 10, 11, 12
 	w.Intervals, w.Sampled = []signal.Interval{{ID: 1, Start: epoch + 1, Cause: signal.CauseExpired}}, true
-	w.Stores = signal.Stores{Count: 13, NoExpiry: 14, ExpiryMin: 15, ExpiryMax: 16, TTLMin: 17, TTLMax: 18, Stale: 37}
+	w.Stores = signal.Stores{Count: 13, NoExpiry: 14, ExpiryMin: 15, ExpiryMax: 16, TTLMin: 17, TTLMax: 18, Stale: 37, Versions: signal.Versions{Oldest: 41, OldestAt: 42, Newest: 43, NewestAt: 44}}
 	w.Invalidations, w.InvalidatedAt = 19, 36
 	w.Early = signal.Early{Count: 20, LeadSum: 21, LeadMax: 22, DeltaMax: 23}
 	w.Locks = signal.Locks{Attempts: 24, Acquired: 25, Waits: 26, WaitSum: 27, WaitMax: 28, WaitPeak: 29, Holds: 30, HoldSum: 31, HoldMax: 32, Lost: 33, Waiting: 38, Held: 39, HeldSince: 40}
@@ -103,6 +103,7 @@ func TestWindowOnTheWire(t *testing.T) {
 		"stampede.recompute.intervals": signal.AppendIntervals(nil, epoch, fullWindow().Intervals), "stampede.recompute.sampled": true,
 		"stampede.stores.count": int64(13), "stampede.stores.no_expiry": int64(14), "stampede.stores.expiry.min": int64(15), "stampede.stores.expiry.max": int64(16),
 		"stampede.stores.ttl.min": int64(17), "stampede.stores.ttl.max": int64(18), "stampede.invalidations.count": int64(19), "stampede.invalidations.last": int64(36), "stampede.stores.stale": int64(37),
+		"stampede.stores.version.oldest": int64(41), "stampede.stores.version.oldest_at": int64(42), "stampede.stores.version.newest": int64(43), "stampede.stores.version.newest_at": int64(44),
 		"stampede.early.count": int64(20), "stampede.early.lead.sum": int64(21), "stampede.early.lead.max": int64(22), "stampede.early.delta.max": int64(23),
 		"stampede.lock.attempts": int64(24), "stampede.lock.acquired": int64(25), "stampede.lock.waits": int64(26), "stampede.lock.wait.sum": int64(27),
 		"stampede.lock.wait.max": int64(28), "stampede.lock.wait.peak": int64(29), "stampede.lock.holds": int64(30), "stampede.lock.hold.sum": int64(31),
@@ -135,7 +136,7 @@ func TestVitalsOnTheWire(t *testing.T) {
 		"stampede.origin.requests": int64(18), "stampede.origin.attempts": int64(19), "stampede.recompute.running": int64(10), "stampede.miss.waiting": int64(11),
 		"stampede.recompute.durations": signal.AppendDurations(nil, &signal.Durations{5: 20}), "stampede.expiries": signal.AppendExpiries(nil, epoch, fullExpiries()),
 		"stampede.claims.protection": "singleflight,xfetch", "stampede.claims.timeout": int64(21), "stampede.claims.attempts": int64(22),
-		"stampede.claims.beta": 1.5, "stampede.claims.clamp": int64(25), "stampede.claims.lock_ttl": int64(23), "stampede.claims.stale_for": int64(24),
+		"stampede.claims.beta": 1.5, "stampede.claims.refresh_ahead": 0.25, "stampede.claims.clamp": int64(25), "stampede.claims.lock_ttl": int64(23), "stampede.claims.stale_for": int64(24),
 		"stampede.keys.tracked": int64(4), "stampede.keys.overflowed": int64(5), "stampede.records.dropped": int64(6),
 		"stampede.keys.expired": int64(7), "stampede.keys.evicted": int64(8), "stampede.origin.name": "db", "stampede.origin.budget": int64(9), "stampede.closing": true,
 	}
@@ -155,7 +156,7 @@ func fullExpiries() []signal.ExpiryBin {
 }
 
 func fullClaims() signal.Claims {
-	return signal.Claims{Protection: []string{"singleflight", "xfetch"}, Timeout: 21, Attempts: 22, Beta: 1.5, Clamp: 25, LockTTL: 23, StaleFor: 24}
+	return signal.Claims{Protection: []string{"singleflight", "xfetch"}, Timeout: 21, Attempts: 22, Beta: 1.5, RefreshAhead: 0.25, Clamp: 25, LockTTL: 23, StaleFor: 24}
 }
 
 func TestWhatIsAbsentIsNotSent(t *testing.T) {

@@ -17,6 +17,8 @@ type burst struct {
 	final   bool
 	due     signal.Nanos // when the value before it was to expire
 
+	generation string // of the value that is replaced, if a source said
+
 	merged  *signal.Window   // what has been merged so far; nil at first
 	pending []*signal.Window // what has not
 	offset  time.Duration    // largest clock correction, either way
@@ -64,22 +66,10 @@ func activity(w *signal.Window) (span, bool) {
 
 // takes reports whether activity in sp belongs to b.
 func (b *burst) takes(w *signal.Window, sp span) bool {
-	if g := b.generation(); g != "" && w.Generation != "" {
-		return g == w.Generation
+	if b.generation != "" && w.Generation != "" {
+		return b.generation == w.Generation
 	}
 	return b.span.near(sp) && b.span.with(sp).length() <= maxEpisode
-}
-
-func (b *burst) generation() string {
-	if b.merged != nil && b.merged.Generation != "" {
-		return b.merged.Generation
-	}
-	for _, w := range b.pending {
-		if w.Generation != "" {
-			return w.Generation
-		}
-	}
-	return ""
 }
 
 // add takes a window in and reports whether b has become so much heavier that
@@ -87,6 +77,10 @@ func (b *burst) generation() string {
 // size asks for a handful of looks.
 func (b *burst) add(now signal.Nanos, w *signal.Window, offset time.Duration) (urgent bool) {
 	b.heard = now
+	if b.final {
+		return false
+	}
+	b.generation = max(b.generation, w.Generation)
 	b.offset = max(b.offset, offset.Abs())
 	b.pending = append(b.pending, w)
 	b.weight += w.Recomputes.Provoked()
@@ -102,6 +96,7 @@ func (b *burst) join(o *burst) {
 	}
 	b.overdue = b.overdue && o.overdue
 	b.known = b.known || o.known
+	b.generation = max(b.generation, o.generation)
 	b.heard = max(b.heard, o.heard)
 	b.offset = max(b.offset, o.offset)
 	b.weight += o.weight
@@ -148,3 +143,7 @@ func (b *burst) episode(k *key, now signal.Nanos, t *totals) signal.Episode {
 	t.look(now, b, &e)
 	return e
 }
+
+// finish forgets what b is made of: it is final, and has been shown. What is late
+// for it is known by when it was.
+func (b *burst) finish() { b.merged, b.pending, b.seen = nil, nil, signal.Episode{} }

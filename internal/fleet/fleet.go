@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,7 +17,10 @@ type Fleet struct {
 	o       Options
 	sources sources
 	shards  [64]shard
+	seed    maphash.Seed // of stamps
 
+	ticks     atomic.Uint64
+	shown     atomic.Int64 // episodes of the latest regular tick
 	late      atomic.Uint64
 	future    atomic.Uint64
 	past      atomic.Uint64
@@ -28,6 +32,9 @@ type Fleet struct {
 type shard struct {
 	mu     sync.Mutex
 	keys   map[keyName]*key
+	seen   memory
+	active []*key       // those that the next regular tick tells of
+	ticked signal.Nanos // when the last one was
 	urgent []*key
 	totals map[string]*totals // by cache
 }
@@ -43,7 +50,7 @@ func New(o Options) (*Fleet, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("make fleet: %w", err)
 	}
-	f := &Fleet{o: o}
+	f := &Fleet{o: o, seed: maphash.MakeSeed()}
 	f.sources.init(o.MaxSources)
 	for i := range f.shards {
 		f.shards[i].keys = map[keyName]*key{}
@@ -71,7 +78,7 @@ func (f *Fleet) Add(now signal.Nanos, ws []*signal.Window, vs []*signal.Vitals) 
 }
 
 func (f *Fleet) addWindow(now signal.Nanos, w *signal.Window) (urgent bool) {
-	id := stamp{w.Source, w.Start, w.End}
+	id := f.stamp(w)
 	offset := f.sources.offset(now, w)
 	if offset != 0 {
 		w.Shift(offset)
@@ -92,7 +99,7 @@ func (f *Fleet) addWindow(now signal.Nanos, w *signal.Window) (urgent bool) {
 	case k == nil:
 		f.overflow.Add(1)
 		return false
-	case !k.seen.fresh(id):
+	case !s.seen.fresh(now, id):
 		f.duplicate.Add(1)
 		return false
 	}
@@ -100,6 +107,10 @@ func (f *Fleet) addWindow(now signal.Nanos, w *signal.Window) (urgent bool) {
 	late, urgent := k.add(now, w, offset)
 	if late {
 		f.late.Add(1)
+	}
+	if !k.listed {
+		k.listed = true
+		s.active = append(s.active, k)
 	}
 	if urgent && !k.queued {
 		k.queued = true
@@ -112,7 +123,11 @@ func (f *Fleet) addWindow(now signal.Nanos, w *signal.Window) (urgent bool) {
 // that are remembered are busy.
 func (s *shard) key(now signal.Nanos, n keyName, most int) *key {
 	k := s.keys[n]
-	if k != nil {
+	switch {
+	case k == nil:
+	case k.age(s.ticked): // it only has not been its shard's turn yet
+		delete(s.keys, n)
+	default:
 		return k
 	}
 	if len(s.keys) >= most && !s.evict(now) {
@@ -128,6 +143,7 @@ func (s *shard) evict(now signal.Nanos) bool {
 	var victim *key
 	looked := 0
 	for _, k := range s.keys { // in random order
+		k.age(s.ticked)
 		if len(k.bursts) == 0 && (victim == nil || k.active < victim.active) {
 			victim = k
 		}
@@ -139,30 +155,27 @@ func (s *shard) evict(now signal.Nanos) bool {
 		return false
 	}
 	delete(s.keys, victim.name)
+	*victim = key{name: victim.name} // there may be something to tell of it; no longer
 	return true
 }
 
 // Tick returns the state of the fleet at now, and moves time on: episodes that
 // are due become final, sources and keys that fell silent are forgotten.
 func (f *Fleet) Tick(now signal.Nanos) *signal.Tick {
-	t := &signal.Tick{At: now, Caches: f.sources.states(now)}
+	t := &signal.Tick{At: now, Caches: f.sources.states(now), Episodes: make([]signal.Episode, 0, f.shown.Load())}
 	misses := map[string]*missed{}
+	turn := f.ticks.Add(1)
 	for i := range f.shards {
 		s := &f.shards[i]
 		s.mu.Lock()
-		for name, k := range s.keys {
-			t.Episodes = k.tick(t.Episodes, now, f.o.Lateness, s.total(name.cache))
-			count(misses, name.cache, k.misses)
-			if state, ok := k.state(); ok {
-				t.Keys = append(t.Keys, state)
-			}
-			if k.forgettable(now) {
-				delete(s.keys, name)
-			}
+		s.tick(t, misses, f.o.Lateness)
+		if (uint64(i)+turn)%sweepIn == 0 {
+			s.sweep(now)
 		}
 		s.forget(now)
 		s.mu.Unlock()
 	}
+	f.shown.Store(int64(len(t.Episodes)))
 	sortEpisodes(t.Episodes)
 	slices.SortFunc(t.Keys, func(a, b signal.KeyState) int {
 		return cmp.Or(cmp.Compare(a.Window.Cache, b.Window.Cache), cmp.Compare(a.Window.Key.ID, b.Window.Key.ID))
@@ -173,6 +186,37 @@ func (f *Fleet) Tick(now signal.Nanos) *signal.Tick {
 		}
 	}
 	return t
+}
+
+// tick adds to t and misses what there is to tell of the shard's keys. Those of
+// which there is nothing cost nothing, however many are remembered.
+func (s *shard) tick(t *signal.Tick, misses map[string]*missed, lateness time.Duration) {
+	active := s.active[:0]
+	for _, k := range s.active {
+		count(misses, k.name.cache, k.misses)
+		if state, ok := k.state(t.At); ok {
+			t.Keys = append(t.Keys, state)
+		}
+		t.Episodes = k.tick(t.Episodes, t.At, lateness, s.total(k.name.cache))
+		if k.listed = k.growing(); k.listed {
+			active = append(active, k)
+		}
+	}
+	clear(s.active[len(active):])
+	s.active, s.ticked = active, t.At
+}
+
+// sweepIn is in how many ticks every shard has its turn to be swept.
+const sweepIn = 16
+
+// sweep forgets keys that fell silent. A key that is spoken of in between is
+// looked at then, so that it makes no difference whose turn it is.
+func (s *shard) sweep(now signal.Nanos) {
+	for name, k := range s.keys {
+		if k.age(now) {
+			delete(s.keys, name)
+		}
+	}
 }
 
 // missed sums the misses of a cache's keys.

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"slices"
 	"time"
 
 	"github.com/stampede-exporter/stampede-exporter/signal"
@@ -13,45 +14,56 @@ type key struct {
 	known  signal.Nanos // since when a value for it is known to have been there; zero if never
 	ttl    time.Duration
 	ttlAt  signal.Nanos
-	stored []stored // the latest few, by when they were told of
-	seen   memory
-	bursts []*burst // in order of arrival; final ones stay for a while
-	queued bool     // for an urgent tick
+	stored []stored     // the latest few, by when they were told of
+	bursts []*burst     // in order of arrival; final ones stay for a while
+	aging  signal.Nanos // before which none of them can be forgotten
+	loose  []loose      // since the previous regular tick
+	queued bool         // for an urgent tick
+	listed bool         // for the next regular tick
 
-	misses uint64           // since the previous regular tick
-	watch  signal.Nanos     // until when windows are kept for [signal.Tick.Keys]
-	recent []*signal.Window // since the previous regular tick
+	versions versions
+	misses   uint64           // since the previous regular tick
+	watch    signal.Nanos     // until when windows are kept for [signal.Tick.Keys]
+	recent   []*signal.Window // since the previous regular tick
+	copied   int              // so many of recent are the key's own
 }
 
 // watchFor is how long a key is told of singly after something happened to it
 // that an episode does not tell.
 const watchFor = 10 * time.Minute
 
-// note keeps what the next regular tick tells of the key beside its episodes.
-// The window is also a burst's, which merges into it; so a copy is kept. Its
-// slices can be shared: merging makes new ones.
+// note keeps what the next regular tick may tell of the key beside its episodes:
+// all windows since the one before, for what makes it worth telling may come
+// last.
 func (k *key) note(now signal.Nanos, w *signal.Window) {
 	k.misses += w.Lookups.Misses
 	started := &w.Recomputes.Started
-	if w.Early.Count > 0 || !w.Locks.IsZero() || w.Invalidations > 0 || w.Stores.Stale > 0 ||
+	if w.Early.Count > 0 || !w.Locks.IsZero() || w.Invalidations > 0 || w.Stores.Stale > 0 || k.versions.suspicious() ||
 		started[signal.CauseEarly] > 0 || started[signal.CauseEvicted] > 0 {
 		k.watch = now.Add(watchFor)
 	}
-	if now < k.watch {
-		c := *w
-		k.recent = append(k.recent, &c)
+	k.recent = append(k.recent, w)
+}
+
+// copyRecent takes copies of the windows that note kept. They are also a burst's,
+// which merges into them. Slices can be shared: merging makes new ones.
+func (k *key) copyRecent() {
+	for ; k.copied < len(k.recent); k.copied++ {
+		c := *k.recent[k.copied]
+		k.recent[k.copied] = &c
 	}
 }
 
-// state returns what note kept, and starts anew; false if there is nothing.
-func (k *key) state() (signal.KeyState, bool) {
-	k.misses = 0
-	if len(k.recent) == 0 {
-		return signal.KeyState{}, false
+// state returns what note kept, and starts anew; false if there is nothing. It
+// comes before the key's bursts are looked at.
+func (k *key) state(now signal.Nanos) (s signal.KeyState, ok bool) {
+	if ok = len(k.recent) > 0 && now < k.watch; ok {
+		k.copyRecent()
+		s = signal.KeyState{Window: mergeAll(k.recent), TTL: k.ttl, Overtaken: k.versions.count()}
 	}
-	s := signal.KeyState{Window: mergeAll(k.recent), TTL: k.ttl}
-	k.recent = nil
-	return s, true
+	clear(k.recent)
+	k.misses, k.recent, k.copied = 0, k.recent[:0], 0
+	return s, ok
 }
 
 // mergeAll merges windows, at least one, into one of them. Merging in pairs, and
@@ -70,57 +82,57 @@ func mergeAll(all []*signal.Window) *signal.Window {
 	return all[0]
 }
 
-// stamp identifies a window, by what its source said of it: receivers see one
-// again when a sender did not learn that it had arrived.
-type stamp struct {
-	signal.Source
-	start, end signal.Nanos
-}
-
-// memory recognises a stamp among at least the last memorySize. Senders repeat
-// within seconds; a key has a window or a few per instance and second.
-type memory struct{ recent, older map[stamp]struct{} }
-
-const memorySize = 4096
-
-// fresh reports whether id was not seen before, and remembers it.
-func (m *memory) fresh(id stamp) bool {
-	if _, ok := m.recent[id]; ok {
-		return false
-	}
-	if _, ok := m.older[id]; ok {
-		return false
-	}
-	if m.recent == nil || len(m.recent) >= memorySize {
-		m.older, m.recent = m.recent, map[stamp]struct{}{}
-	}
-	m.recent[id] = struct{}{}
-	return true
-}
-
 // add takes a window in, and reports whether it came too late to raise anything
 // and whether it should be looked at without delay.
 func (k *key) add(now signal.Nanos, w *signal.Window, offset time.Duration) (late, urgent bool) {
 	k.active = now
 	k.learn(w)
+	k.versions.add(w, offset)
 	k.note(now, w)
 	sp, active := activity(w)
-	b := k.place(w, sp)
-	switch {
-	case b == nil && !active:
+	if !active {
+		k.loose = append(k.loose, loose{w, sp, offset})
 		return false, false
-	case b == nil:
+	}
+	b := k.place(w, sp)
+	if b == nil {
 		b = &burst{started: sp.from, span: sp, overdue: now.Sub(sp.to) > overdue}
 		k.bursts = append(k.bursts, b)
-	case active:
-		b.span = b.span.with(sp)
 	}
+	b.span = b.span.with(sp)
 	b.known = b.known || remembers(w)
 	urgent = b.add(now, w, offset)
 	if b.final {
 		return true, false
 	}
 	return b.overdue, urgent && !b.overdue
+}
+
+// loose is a window in which nobody waited and nothing ran: what it tells goes
+// with a burst, if there is one at the time. Which one shows when all that came
+// with it is known.
+type loose struct {
+	*signal.Window
+	span   span
+	offset time.Duration
+}
+
+// attach adds loose windows to the first burst each belongs to.
+func (k *key) attach(now signal.Nanos) {
+	k.loose = slices.DeleteFunc(k.loose, func(l loose) bool {
+		var home *burst
+		for _, b := range k.bursts {
+			if !b.final && b.takes(l.Window, l.span) && (home == nil || b.span.from < home.span.from) {
+				home = b
+			}
+		}
+		if home == nil {
+			return false
+		}
+		home.known = home.known || remembers(l.Window)
+		home.add(now, l.Window, l.offset)
+		return true
+	})
 }
 
 // stored is a value as a window tells of it: by its end, at the latest, it was
@@ -192,6 +204,8 @@ func (k *key) place(w *signal.Window, sp span) *burst {
 
 // show appends the key's episodes that are not final.
 func (k *key) show(es []signal.Episode, now signal.Nanos, t *totals) []signal.Episode {
+	k.copyRecent()
+	k.attach(now)
 	for _, b := range k.bursts {
 		if !b.final {
 			es = append(es, b.episode(k, now, t))
@@ -200,29 +214,43 @@ func (k *key) show(es []signal.Episode, now signal.Nanos, t *totals) []signal.Ep
 	return es
 }
 
-// tick is show for a regular tick: what is due becomes final, what was final is
-// forgotten once nothing can be late for it.
+// tick is show for a regular tick: what is due becomes final.
 func (k *key) tick(es []signal.Episode, now signal.Nanos, lateness time.Duration, t *totals) []signal.Episode {
-	kept := k.bursts[:0]
+	k.attach(now)
+	k.loose = nil
 	for _, b := range k.bursts {
 		if !b.final {
 			b.final = b.overdue || now.Sub(b.heard) >= lateness && now.Sub(b.span.to) >= lateness
 			es = append(es, b.episode(k, now, t))
-		}
-		if !b.final || now.Sub(b.heard) < maxPast {
-			kept = append(kept, b)
+			if b.final {
+				b.finish()
+			}
 		}
 	}
-	clear(k.bursts[len(kept):])
-	k.bursts = kept
 	return es
 }
 
-// forgettable reports whether nothing is lost by forgetting the key.
-func (k *key) forgettable(now signal.Nanos) bool {
-	keep := max(keepKey, min(2*k.ttl, keepKeyMax))
-	if len(k.bursts) == 0 && now.Sub(k.active) > maxPast {
-		k.seen = memory{} // what would come again would be too old
+// growing reports whether the key has an episode that is not final.
+func (k *key) growing() bool {
+	return slices.ContainsFunc(k.bursts, func(b *burst) bool { return !b.final })
+}
+
+// age forgets of the key what is of no more use at now, the instant of a regular
+// tick, and reports whether nothing would be lost by forgetting all of it.
+func (k *key) age(now signal.Nanos) bool {
+	if now >= k.aging {
+		k.aging = now.Add(maxPast)
+		k.bursts = slices.DeleteFunc(k.bursts, func(b *burst) bool {
+			if until := b.heard.Add(maxPast); !b.final || until > now {
+				k.aging = min(k.aging, until)
+				return false
+			}
+			return true // nothing can be late for it any more
+		})
 	}
-	return len(k.bursts) == 0 && now.Sub(k.active) > keep
+	idle := now.Sub(k.active)
+	if len(k.bursts) > 0 || idle <= maxPast {
+		return false
+	}
+	return idle > max(keepKey, min(2*k.ttl, keepKeyMax))
 }

@@ -2,8 +2,6 @@ package fleet
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -36,12 +34,17 @@ type delta struct {
 	lookups                      signal.Lookups
 	work                         signal.Work
 	overflowed, expired, evicted uint64
+	flushed, restarted           uint64
 }
 
 // add counts what happened between two reports of one process. One that comes
 // with less than the one before is from a process that was started anew.
 func (d *delta) add(before, after *signal.Vitals) {
-	if after.Uptime < before.Uptime || after.Lookups.Total() < before.Lookups.Total() {
+	anew := after.Uptime < before.Uptime
+	if anew && after.Probe {
+		d.restarted++
+	}
+	if anew || after.Lookups.Total() < before.Lookups.Total() {
 		before = &signal.Vitals{}
 	}
 	d.lookups.Add(signal.Lookups{
@@ -55,6 +58,7 @@ func (d *delta) add(before, after *signal.Vitals) {
 	d.overflowed += less(after.Overflowed, before.Overflowed)
 	d.expired += less(after.Expired, before.Expired)
 	d.evicted += less(after.Evicted, before.Evicted)
+	d.flushed += less(after.Server.Flushes, before.Server.Flushes)
 }
 
 func workSince(before, after *signal.Work) signal.Work {
@@ -166,114 +170,33 @@ func (s *sources) peek(now signal.Nanos) []signal.CacheState {
 	return s.stateLocked(now, false)
 }
 
-// gathering is a cache's state in the making.
-type gathering struct {
-	signal.CacheState
-	expiries map[signal.ExpiryBin]uint32
-	claimed  signal.Nanos   // when the source was started whose claims are taken
-	protect  map[string]int // how many instances that report claim it
-}
-
 func (s *sources) stateLocked(now signal.Nanos, whole bool) []signal.CacheState {
 	byCache := map[string]*gathering{}
 	for name, f := range s.feeds {
 		c := byCache[name.cache]
 		if c == nil {
-			c = &gathering{CacheState: signal.CacheState{Cache: name.cache, Service: name.source.Service}, expiries: map[signal.ExpiryBin]uint32{}, protect: map[string]int{}}
+			c = newGathering(name.cache)
 			byCache[name.cache] = c
 		}
-		if c.Service != name.source.Service {
-			c.Service = ""
+		if f.last.Probe {
+			c.servers.name(name.source.Service)
+		} else {
+			c.services.name(name.source.Service)
 		}
 		f.fill(c, now)
-		if whole {
-			c.expect(f.last.Expiries, s.clocks[name.source].correction())
+		// A probe that is silent does not know what its server holds now; an
+		// instance that is gone has left behind what it stored.
+		if whole && !(f.last.Probe && now.Sub(f.heard) > reportWithin) {
+			c.expect(&f.last, s.clocks[name.source].correction())
 		}
 	}
 	out := make([]signal.CacheState, 0, len(byCache))
 	for _, c := range byCache {
-		c.Expiries = c.bins()
-		c.Claims.Protection = c.protection()
+		c.finish()
 		out = append(out, c.CacheState)
 	}
 	slices.SortFunc(out, func(a, b signal.CacheState) int { return cmp.Compare(a.Cache, b.Cache) })
 	return out
-}
-
-// fill adds what f says to c. Instances that disagree on the origin's budget do
-// so while a change rolls out; the larger one pages less.
-func (f *feed) fill(c *gathering, now signal.Nanos) {
-	if o := f.last.Origin; o.Budget > c.Origin.Budget || (o.Budget == c.Origin.Budget && o.Name > c.Origin.Name) {
-		c.Origin = o
-	}
-	c.Lookups.Add(f.delta.lookups)
-	c.Work.Add(&f.delta.work)
-	c.Overflowed += f.delta.overflowed
-	c.Expired += f.delta.expired
-	c.Evicted += f.delta.evicted
-	c.claim(f)
-	if now.Sub(f.heard) > reportWithin {
-		c.Silent++
-		return
-	}
-	if c.Instances == 0 || f.last.Uptime < c.UptimeMin {
-		c.UptimeMin = f.last.Uptime
-	}
-	c.UptimeMax = max(c.UptimeMax, f.last.Uptime)
-	c.Running += f.last.Running
-	c.Waiting += f.last.Waiting
-	c.Instances++
-	for _, p := range f.last.Claims.Protection {
-		c.protect[p]++
-	}
-}
-
-// claim takes the claims of the source that was started last: while a change
-// rolls out, that is the one that will stay.
-func (c *gathering) claim(f *feed) {
-	began := f.last.At.Add(-f.last.Uptime)
-	if f.last.Claims.IsZero() || c.claimed > began {
-		return
-	}
-	if c.claimed == began && fmt.Sprint(c.Claims) >= fmt.Sprint(f.last.Claims) {
-		return
-	}
-	c.claimed, c.Claims = began, f.last.Claims
-}
-
-// protection returns what every instance that reports claims. While a protection
-// is rolled out, the instances that do not have it yet are not to be held to it.
-func (c *gathering) protection() []string {
-	var all []string
-	for _, p := range slices.Sorted(maps.Keys(c.protect)) {
-		if c.protect[p] >= c.Instances {
-			all = append(all, p)
-		}
-	}
-	return all
-}
-
-// expect adds one source's coming expiries, put right by its clock's offset.
-func (c *gathering) expect(bins []signal.ExpiryBin, offset time.Duration) {
-	for _, bin := range bins {
-		n := bin.Keys
-		bin.Keys = 0
-		bin.At = bin.At.Add(offset)
-		bin.At -= bin.At % signal.Nanos(max(bin.Width, time.Second))
-		c.expiries[bin] += n
-	}
-}
-
-func (c *gathering) bins() []signal.ExpiryBin {
-	bins := make([]signal.ExpiryBin, 0, len(c.expiries))
-	for bin, n := range c.expiries {
-		bin.Keys = n
-		bins = append(bins, bin)
-	}
-	if len(bins) == 0 {
-		return nil
-	}
-	return signal.MergeExpiries(bins, nil)
 }
 
 func (s *sources) stats() (n int, offset time.Duration) {

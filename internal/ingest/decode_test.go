@@ -119,6 +119,18 @@ func TestDecodeRefusesVitals(t *testing.T) {
 		{"a negative uptime", nil, attrs{"stampede.uptime": -1}, ingest.ReasonOutOfRange},
 		{"an origin with a newline", nil, attrs{semconv.AttrOrigin: "db\n"}, ingest.ReasonBadText},
 		{"a budget that is text", nil, attrs{"stampede.origin.budget": "8"}, ingest.ReasonWrongType},
+		{"expiries with groups", nil, attrs{"stampede.expiries": []byte{2, 1, 1, 'a', 0, 1, 3, 1}}, ""},
+		{"expiries of a later version", nil, attrs{"stampede.expiries": []byte{3}}, ingest.ReasonBadPacked},
+		{"expiries of a group that does not print", nil, attrs{"stampede.expiries": []byte{2, 1, 1, 27, 0, 1, 3, 1}}, ingest.ReasonBadPacked},
+		{"a negative weight", nil, attrs{"stampede.expiries.weight": -1.0}, ingest.ReasonOutOfRange},
+		{"a sample that is a fraction", nil, attrs{"stampede.expiries.sampled": 0.5}, ingest.ReasonWrongType},
+		{"a hot key", nil, attrs{"stampede.keys.hot": `[{"id":"00f3a1c2d4e5b697","group":"feed:*","share":1,"expiry":7}]`}, ""},
+		{"hot keys that are no JSON", nil, attrs{"stampede.keys.hot": "feed:home"}, ingest.ReasonBadPacked},
+		{"no hot keys", nil, attrs{"stampede.keys.hot": "[]"}, ingest.ReasonBadPacked},
+		{"too many hot keys", nil, attrs{"stampede.keys.hot": "[" + strings.Repeat(`{"id":"00f3a1c2d4e5b697","share":0},`, signal.MaxHotKeys) + `{"id":"00f3a1c2d4e5b697","share":0}]`}, ingest.ReasonBadPacked},
+		{"hot keys out of order", nil, attrs{"stampede.keys.hot": `[{"id":"00f3a1c2d4e5b697","share":0.1},{"id":"00f3a1c2d4e5b698","share":0.2}]`}, ingest.ReasonBadPacked},
+		{"a hot key with more than all use", nil, attrs{"stampede.keys.hot": `[{"id":"00f3a1c2d4e5b697","share":1.5}]`}, ingest.ReasonOutOfRange},
+		{"a hot key of a group with an escape", nil, attrs{"stampede.keys.hot": `[{"id":"00f3a1c2d4e5b697","group":"\u001b[2J","share":0.5}]`}, ingest.ReasonBadText},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

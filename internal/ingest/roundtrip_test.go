@@ -60,6 +60,7 @@ func drawWindow(t *rapid.T) *signal.Window {
 		Stores: signal.Stores{
 			Count: n64[uint64](t), NoExpiry: n64[uint64](t), ExpiryMin: n64[signal.Nanos](t), ExpiryMax: n64[signal.Nanos](t),
 			TTLMin: n64[time.Duration](t), TTLMax: n64[time.Duration](t), Stale: n64[uint64](t),
+			Versions: signal.Versions{Oldest: n64[uint64](t), OldestAt: n64[signal.Nanos](t), Newest: n64[uint64](t), NewestAt: n64[signal.Nanos](t)},
 		},
 		Invalidations: n64[uint64](t), InvalidatedAt: n64[signal.Nanos](t),
 		Early: signal.Early{Count: n64[uint64](t), LeadSum: n64[time.Duration](t), LeadMax: n64[time.Duration](t), DeltaMax: n64[time.Duration](t)},
@@ -103,7 +104,7 @@ func drawWork(t *rapid.T) signal.Work {
 
 func drawClaims(t *rapid.T) signal.Claims {
 	c := signal.Claims{
-		Timeout: n64[time.Duration](t), Attempts: n64[int](t), Beta: rapid.Float64Range(0, 10).Draw(t, "beta"),
+		Timeout: n64[time.Duration](t), Attempts: n64[int](t), Beta: rapid.Float64Range(0, 10).Draw(t, "beta"), RefreshAhead: rapid.Float64Range(0, 1).Draw(t, "ahead"),
 		Clamp: n64[time.Duration](t), LockTTL: n64[time.Duration](t), StaleFor: n64[time.Duration](t),
 	}
 	if rapid.Bool().Draw(t, "protected") {
@@ -116,10 +117,24 @@ func drawExpiries(t *rapid.T, at signal.Nanos) (bins []signal.ExpiryBin) {
 	for _, ahead := range rapid.SliceOfN(rapid.Int64Range(1, int64(signal.ExpiryFar)), 0, 20).Draw(t, "ahead") {
 		if bin, ok := signal.BinExpiry(at, at+signal.Nanos(ahead)); ok {
 			bin.Keys = 1
+			bin.Group = text(t, "group", 0, signal.MaxExpiryGroup)
 			bins = signal.MergeExpiries(bins, []signal.ExpiryBin{bin})
 		}
 	}
 	return bins
+}
+
+func drawHotKeys(t *rapid.T) []signal.HotKey {
+	return signal.MergeHotKeys(nil, rapid.SliceOfN(rapid.Custom(func(t *rapid.T) signal.HotKey {
+		return signal.HotKey{
+			ID: signal.KeyID(rapid.Uint64().Draw(t, "id")), Group: text(t, "group", 0, 128),
+			Share: rapid.Float64Range(0, 1).Draw(t, "share"), Expiry: n64[signal.Nanos](t),
+		}
+	}), 1, 2*signal.MaxHotKeys).Draw(t, "hot"))
+}
+
+func drawServer(t *rapid.T) signal.Server {
+	return signal.Server{Flushes: n64[uint64](t), Sets: n64[uint64](t), Blocked: n32(t), Keys: n64[uint64](t)}
 }
 
 func drawIntervals(t *rapid.T) []signal.Interval {
@@ -153,8 +168,9 @@ func drawVitals(t *rapid.T) *signal.Vitals {
 	return &signal.Vitals{
 		Source: drawSource(t), Cache: text(t, "cache", 1, 200), At: at, Uptime: n64[time.Duration](t),
 		Lookups: drawLookups(t), Work: drawWork(t), Running: n32(t), Waiting: n32(t), Claims: drawClaims(t), Expiries: drawExpiries(t, at), Tracked: n64[uint64](t), Overflowed: n64[uint64](t), Dropped: n64[uint64](t),
-		Expired: n64[uint64](t), Evicted: n64[uint64](t), Origin: signal.Origin{Name: text(t, "origin", 0, 200), Budget: n64[int](t)},
-		Closing: rapid.Bool().Draw(t, "closing"),
+		Expired: n64[uint64](t), Evicted: n64[uint64](t), Origin: signal.Origin{Name: text(t, "origin", 0, 200), Budget: n64[int](t), Recompute: n64[time.Duration](t)},
+		Sample: signal.Sample{Keys: n64[uint64](t), Population: n64[uint64](t), Weight: rapid.Float64Range(0, 1e9).Draw(t, "weight")},
+		Server: drawServer(t), Hot: drawHotKeys(t), Probe: rapid.Bool().Draw(t, "probe"), Closing: rapid.Bool().Draw(t, "closing"),
 	}
 }
 

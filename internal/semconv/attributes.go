@@ -58,6 +58,10 @@ const (
 	AttrTTLMin         = "stampede.stores.ttl.min"    // int, ns
 	AttrTTLMax         = "stampede.stores.ttl.max"    // int, ns
 	AttrStoresStale    = "stampede.stores.stale"
+	AttrVersionOldest  = "stampede.stores.version.oldest"
+	AttrVersionOldAt   = "stampede.stores.version.oldest_at" // int, Unix nanoseconds
+	AttrVersionNewest  = "stampede.stores.version.newest"
+	AttrVersionNewAt   = "stampede.stores.version.newest_at" // int, Unix nanoseconds
 	AttrInvalidations  = "stampede.invalidations.count"
 	AttrInvalidatedAt  = "stampede.invalidations.last" // int, Unix nanoseconds
 
@@ -92,6 +96,16 @@ const (
 	AttrUptime       = "stampede.uptime"              // int, ns
 	AttrDurations    = "stampede.recompute.durations" // bytes; docs/wire.md
 	AttrExpiries     = "stampede.expiries"            // bytes; docs/wire.md
+	AttrExpirySample = "stampede.expiries.sampled"
+	AttrExpiryOf     = "stampede.expiries.population"
+	AttrExpiryWeight = "stampede.expiries.weight" // double
+	AttrHotKeys      = "stampede.keys.hot"        // string, JSON; docs/wire.md
+	AttrFlushes      = "stampede.server.flushes"
+	AttrSets         = "stampede.server.sets"
+	AttrBlocked      = "stampede.server.blocked"
+	AttrServerKeys   = "stampede.server.keys"
+	AttrProbe        = "stampede.probe"       // bool
+	AttrProbeWatch   = "stampede.probe.watch" // bool
 	AttrRunning      = "stampede.recompute.running"
 	AttrWaiting      = "stampede.miss.waiting"
 	AttrTracked      = "stampede.keys.tracked"
@@ -101,13 +115,15 @@ const (
 	AttrEvictedKeys  = "stampede.keys.evicted"
 	AttrOrigin       = "stampede.origin.name" // string
 	AttrOriginBudget = "stampede.origin.budget"
-	AttrClosing      = "stampede.closing" // bool
+	AttrOriginTakes  = "stampede.origin.recompute" // int, ns
+	AttrClosing      = "stampede.closing"          // bool
 
 	AttrProtection    = "stampede.claims.protection" // string, names with commas between
 	AttrClaimTimeout  = "stampede.claims.timeout"    // int, ns
 	AttrClaimAttempts = "stampede.claims.attempts"
-	AttrClaimBeta     = "stampede.claims.beta"      // double
-	AttrClaimClamp    = "stampede.claims.clamp"     // int, ns
-	AttrClaimLockTTL  = "stampede.claims.lock_ttl"  // int, ns
-	AttrClaimStaleFor = "stampede.claims.stale_for" // int, ns
+	AttrClaimBeta     = "stampede.claims.beta"          // double
+	AttrClaimAhead    = "stampede.claims.refresh_ahead" // double
+	AttrClaimClamp    = "stampede.claims.clamp"         // int, ns
+	AttrClaimLockTTL  = "stampede.claims.lock_ttl"      // int, ns
+	AttrClaimStaleFor = "stampede.claims.stale_for"     // int, ns
 )

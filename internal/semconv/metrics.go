@@ -44,6 +44,7 @@ const (
 	LabelNotifier  = "notifier"
 	LabelProbe     = "probe"
 	LabelTarget    = "target"
+	LabelWithin    = "within"
 )
 
 // OtherGroup is the key group of keys beyond the bound on groups.
@@ -131,8 +132,34 @@ var (
 		"Recomputes the origin can run at once, as declared."}
 	OriginUse = Metric{"stampede_origin_budget_use_ratio", Gauge, "1", []string{LabelOrigin},
 		"Most recomputes of one key running at one instant in the last 20 to 30 seconds over the origin's budget."}
+	OriginLoad = Metric{"stampede_origin_load", Gauge, "{lookup}/s", []string{LabelOrigin},
+		"Reads per second by users of the origin's caches in the last ten seconds, those of retries left out."}
+	OriginHitRatio = Metric{"stampede_origin_hit_ratio", Gauge, "1", []string{LabelOrigin},
+		"Share of those reads that the caches answered."}
+	OriginSaturation = Metric{"stampede_origin_saturation_ratio", Gauge, "1", []string{LabelOrigin},
+		"Recomputes that ran or waited in the last ten seconds, on average, over the origin's budget."}
+	OriginAmplification = Metric{"stampede_origin_amplification_ratio", Gauge, "1", []string{LabelOrigin},
+		"Attempts on the origin for each first one in the last ten seconds."}
+	OriginGoodput = Metric{"stampede_origin_goodput_ratio", Gauge, "1", []string{LabelOrigin},
+		"Share of reads by users of the origin's caches that got an answer in the last ten seconds."}
+	OriginCeiling = Metric{"stampede_origin_ceiling", Gauge, "{recompute}/s", []string{LabelOrigin},
+		"Recomputes per second the origin can do: its budget over the usual time of a recompute."}
+	OriginDemand = Metric{"stampede_origin_demand_ratio", Gauge, "1", []string{LabelOrigin},
+		"Recomputes per second that misses asked for in the last minute, over the origin's ceiling; retries left out."}
+	OriginCounterfactual = Metric{"stampede_origin_counterfactual_ratio", Gauge, "1", []string{LabelOrigin},
+		"Share of the origin's ceiling that the load of the last ten seconds would take with a cache as warm as usual and no retries."}
+	OriginBacklogAhead = Metric{"stampede_origin_expiry_backlog_seconds", Gauge, "s", []string{LabelOrigin},
+		"Work of the origin that will have piled up at the worst moment of the expiries of the next hour."}
+	ExpiringKeys = Metric{"stampede_expiring_keys", Gauge, "{key}", []string{LabelCache, LabelWithin},
+		"Values that are to expire within that time, as far as reported."}
 	InstancesReporting = Metric{"stampede_instances_reporting", Gauge, "{instance}", []string{LabelCache},
 		"Instances that reported within the last five seconds."}
+	ProbesReporting = Metric{"stampede_probes_reporting", Gauge, "{probe}", []string{LabelCache},
+		"Probes of single servers of the cache that reported within the last five seconds. They are not instances."}
+	ExpirySampleWeight = Metric{"stampede_expiry_sample_weight", Gauge, "{key}", []string{LabelCache},
+		"Keys that one whose expiry a probe looked at stands for, at most: 1 if it looked at all of them. A count of n expiring keys is certain to within 1.96 * sqrt((weight - 1) * n), at 95 %."}
+	HotKeyShare = Metric{"stampede_hot_key_share_ratio", Gauge, "1", []string{LabelCache, LabelKeyGroup},
+		"Share of a cache server's use that the most used key of the group has, as the server estimates it."}
 	InstancesSilent = Metric{"stampede_instances_silent", Gauge, "{instance}", []string{LabelCache},
 		"Instances that stopped reporting without saying goodbye and are still remembered."}
 	WindowsReceived = Metric{"stampede_exporter_windows_received_total", Counter, "{window}", []string{LabelTransport},
@@ -171,12 +198,26 @@ var (
 		"How long runs of the probe took."}
 	ProbeFailures = Metric{"stampede_probe_failures_total", Counter, "{run}", []string{LabelProbe, LabelTarget, LabelReason},
 		"Runs of the probe that failed: error, timeout or panic."}
+	ProbeGaps = Metric{"stampede_probe_gaps_total", Counter, "{gap}", []string{LabelProbe, LabelTarget},
+		"Stretches of time in which the probe could not see: what happened then is unknown."}
+	ProbeSkipped = Metric{"stampede_probe_skipped_total", Counter, "{event}", []string{LabelProbe, LabelTarget},
+		"Events the probe left out because they were more than its budget allows."}
+	ProbeLimits = Metric{"stampede_probe_limits", Gauge, "{limit}", []string{LabelProbe, LabelTarget},
+		"Things that keep the probe from seeing all it could; its page and the log name them."}
 	ServerLookups = Metric{"stampede_server_lookups_total", Counter, "{lookup}", []string{LabelCache, LabelResult},
 		"Reads by result, as the cache server counts them."}
 	ServerExpired = Metric{"stampede_server_expired_keys_total", Counter, "{key}", []string{LabelCache},
 		"Keys the cache server dropped at their expiry."}
 	ServerEvicted = Metric{"stampede_server_evicted_keys_total", Counter, "{key}", []string{LabelCache},
 		"Keys the cache server dropped for want of memory."}
+	ServerFlushes = Metric{"stampede_server_flushes_total", Counter, "{command}", []string{LabelCache},
+		"Commands that dropped all keys of the cache server, or of a database of it."}
+	ServerSets = Metric{"stampede_server_sets_total", Counter, "{command}", []string{LabelCache},
+		"Commands that store one value, as the cache server counts them, refused ones (SET NX on a key that is there) included."}
+	ServerBlocked = Metric{"stampede_server_blocked_clients", Gauge, "{client}", []string{LabelCache},
+		"Clients that wait in a blocking command on the cache server."}
+	ServerKeys = Metric{"stampede_server_keys", Gauge, "{key}", []string{LabelCache},
+		"Keys the cache server holds."}
 )
 
 // Application lists what an instrumented application exports.
@@ -189,8 +230,10 @@ func Application() []Metric {
 // Exporter lists what the exporter exports of the fleet and of itself.
 func Exporter() []Metric {
 	return []Metric{Incidents, IncidentsOpened, FleetInFlightPeak, FleetMissPeak, FleetRecomputes, FleetDuplicates, FleetEarly, FleetWasted,
-		FleetBusy, OriginBudget, OriginUse, InstancesReporting, InstancesSilent, WindowsReceived, VitalsReceived, RecordsRejected,
+		FleetBusy, OriginBudget, OriginUse, OriginLoad, OriginHitRatio, OriginSaturation, OriginAmplification, OriginGoodput,
+		OriginCeiling, OriginDemand, OriginCounterfactual, OriginBacklogAhead, ExpiringKeys, InstancesReporting, InstancesSilent, ProbesReporting, ExpirySampleWeight, HotKeyShare, WindowsReceived, VitalsReceived, RecordsRejected,
 		LateWindows, ClockOffset, TickDuration, DetectorPanics, FleetKeys, UnusedWindows, FleetOverflowed,
 		IncidentsOverflowed, StateSaves, Notifications, ConfigReload, ConfigReloadTime,
-		ProbeSuccess, ProbeDuration, ProbeFailures, ServerLookups, ServerExpired, ServerEvicted}
+		ProbeSuccess, ProbeDuration, ProbeFailures, ProbeGaps, ProbeSkipped, ProbeLimits, ServerLookups, ServerExpired, ServerEvicted,
+		ServerFlushes, ServerSets, ServerBlocked, ServerKeys}
 }

@@ -38,7 +38,7 @@ func TestNoTwoMetricsShareAName(t *testing.T) {
 func TestMetricsKeepTheConventions(t *testing.T) {
 	name := regexp.MustCompile(`^stampede_[a-z]+(_[a-z]+)*$`)
 	otel := regexp.MustCompile(`^stampede\.[a-z]+([_.][a-z]+)*$`)
-	unit := regexp.MustCompile(`^(s|1|\{[a-z]+\})$`)
+	unit := regexp.MustCompile(`^(s|1|\{[a-z]+\}(/s)?)$`)
 	for _, m := range all() {
 		seconds := strings.HasSuffix(strings.TrimSuffix(m.Name, "_total"), "_seconds")
 		broken := map[string]bool{

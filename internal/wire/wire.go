@@ -71,8 +71,10 @@ func (e *Encoder) Vitals(v *signal.Vitals) []attribute.KeyValue {
 	number(e, semconv.AttrDropped, v.Dropped)
 	number(e, semconv.AttrExpiredKeys, v.Expired)
 	number(e, semconv.AttrEvictedKeys, v.Evicted)
+	e.server(v)
 	e.text(semconv.AttrOrigin, v.Origin.Name)
 	number(e, semconv.AttrOriginBudget, v.Origin.Budget)
+	number(e, semconv.AttrOriginTakes, v.Origin.Recompute)
 	e.claims(&v.Claims)
 	e.flag(semconv.AttrClosing, v.Closing)
 	return e.attrs
@@ -86,6 +88,9 @@ func (e *Encoder) work(v *signal.Vitals) {
 	// Both must outlive this call, so the second starts where the first ends.
 	e.packed = signal.AppendExpiries(durations, v.At, v.Expiries)
 	e.bytes(semconv.AttrExpiries, e.packed[len(durations):])
+	number(e, semconv.AttrExpirySample, v.Sample.Keys)
+	number(e, semconv.AttrExpiryOf, v.Sample.Population)
+	e.real(semconv.AttrExpiryWeight, v.Sample.Weight)
 	number(e, semconv.AttrStores, v.Stores)
 	number(e, semconv.AttrEarly, v.Early)
 	e.retries(v.Retries)
@@ -93,13 +98,31 @@ func (e *Encoder) work(v *signal.Vitals) {
 	number(e, semconv.AttrWaiting, v.Waiting)
 }
 
+// server writes what probes tell of a cache server. Hot keys are JSON: there are
+// few of them, once a second.
+func (e *Encoder) server(v *signal.Vitals) {
+	number(e, semconv.AttrFlushes, v.Server.Flushes)
+	number(e, semconv.AttrSets, v.Server.Sets)
+	number(e, semconv.AttrBlocked, v.Server.Blocked)
+	number(e, semconv.AttrServerKeys, v.Server.Keys)
+	e.flag(semconv.AttrProbe, v.Probe)
+	e.flag(semconv.AttrProbeWatch, v.Watch)
+	number(e, semconv.AttrUnknown, v.Unknown)
+	if len(v.Hot) == 0 {
+		return
+	}
+	// Only a share that is no number cannot be marshalled; then there is nothing to tell.
+	if b, err := json.Marshal(v.Hot); err == nil {
+		e.text(semconv.AttrHotKeys, string(b))
+	}
+}
+
 func (e *Encoder) claims(c *signal.Claims) {
 	e.text(semconv.AttrProtection, strings.Join(c.Protection, ","))
 	number(e, semconv.AttrClaimTimeout, c.Timeout)
 	number(e, semconv.AttrClaimAttempts, c.Attempts)
-	if c.Beta > 0 {
-		e.attrs = append(e.attrs, attribute.Float64(semconv.AttrClaimBeta, c.Beta))
-	}
+	e.real(semconv.AttrClaimBeta, c.Beta)
+	e.real(semconv.AttrClaimAhead, c.RefreshAhead)
 	number(e, semconv.AttrClaimClamp, c.Clamp)
 	number(e, semconv.AttrClaimLockTTL, c.LockTTL)
 	number(e, semconv.AttrClaimStaleFor, c.StaleFor)
@@ -141,6 +164,10 @@ func (e *Encoder) stores(s *signal.Stores) {
 	number(e, semconv.AttrExpiryMax, s.ExpiryMax)
 	number(e, semconv.AttrTTLMin, s.TTLMin)
 	number(e, semconv.AttrTTLMax, s.TTLMax)
+	number(e, semconv.AttrVersionOldest, s.Versions.Oldest)
+	number(e, semconv.AttrVersionOldAt, s.Versions.OldestAt)
+	number(e, semconv.AttrVersionNewest, s.Versions.Newest)
+	number(e, semconv.AttrVersionNewAt, s.Versions.NewestAt)
 }
 
 func (e *Encoder) locks(l *signal.Locks) {
@@ -181,6 +208,12 @@ func (e *Encoder) text(key, v string) {
 func (e *Encoder) bytes(key string, v []byte) {
 	if len(v) > 0 {
 		e.attrs = append(e.attrs, attribute.ByteSlice(key, v))
+	}
+}
+
+func (e *Encoder) real(key string, v float64) {
+	if v > 0 {
+		e.attrs = append(e.attrs, attribute.Float64(key, v))
 	}
 }
 
