@@ -38,7 +38,7 @@ var detectorRules = []watched{
 	},
 	{
 		id:      "early-refresh-excess",
-		summary: "Cache {{ $labels.cache }}: values are refreshed early far more often, or far earlier, than XFetch explains",
+		summary: "Cache {{ $labels.cache }}: values are refreshed early far more often, or far earlier, than they should be",
 		detail:  "The origin works for values that were still good.",
 		advice:  "Let one refresh serve all in a process, lower beta, and clamp the stored recompute time.",
 	},
@@ -116,7 +116,7 @@ var detectorRules = []watched{
 	},
 	{
 		id:      "stale-overwrite",
-		summary: "Cache {{ $labels.cache }}: a value was stored although its key had been invalidated since it was read from the origin",
+		summary: "Cache {{ $labels.cache }}: a value was stored from data that had changed since it was read from the origin",
 		detail:  "The cache holds it as if it were new until it expires.",
 		advice:  "Delete the key once more now; then store with a version or a lease that an invalidation makes void.",
 	},

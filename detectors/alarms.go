@@ -112,7 +112,7 @@ func (l *alarms) tell(t *signal.Tick, caches map[string]*signal.CacheState) []Fi
 		f := l.finding(t.At, a)
 		switch {
 		case t.Urgent:
-		case !reporting(caches[s.cache]):
+		case !reporting(caches[s.cache]) || s.key != 0 && !hears(caches[s.cache]):
 			a.quietSince = max(a.quietSince, t.At)
 		case t.At.Sub(a.quietSince) >= l.hold(a):
 			f.Cleared = true

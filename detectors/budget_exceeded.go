@@ -16,11 +16,11 @@ var budgetExceededDoc = Doc{
 	Title:   "Demand over budget",
 	Meaning: "Misses ask for nearly all the origin can do, or more. Nearly all: there is no room for an expiry that comes at a bad time. More: the queue grows until readers give up.",
 	Signal:  "Recomputes asked for per second, retries and coalesced readers left out, times what one takes when nobody is in the way, over what the origin can run at once; and how many run or wait.",
-	Condition: "Opens a ticket when that demand was 0.8 or more for 10 minutes. Pages (priority 2) when it was 1 or more for a minute, and for as long at least as many recomputes as the origin can run were running or waiting on average, and did not become fewer. " +
+	Condition: "Opens a ticket when that demand was 0.8 or more for 10 minutes. Pages (priority 2) when it was 1 or more for a minute, and for as long at least as many recomputes as the origin can run were running or waiting on average, and did not become fewer; while it is not known yet what is usual, only if at most 0.9 of reads got an answer meanwhile. " +
 		"Clears when demand has been below 0.7 for 5 minutes and no more run or wait than the origin can run, on average.",
 	Why: "A queue has no stable length from a demand of 1 on, and grows without bound as it comes near: at 0.8 of one server the mean wait is four times the recompute time (Little; Pollaczek and Khinchine), hence the ticket. " +
 		"A refill after a flush has a demand above 1 too and drains, so the page wants a minute of a queue that does not shrink; as readers give up after their timeout, it need not grow either.",
-	Traps: "In a metastable loop demand is high because the cache is cold and stays so: the evidence holds what it would be with a warm one, and the loop is the finding to act on. A flush or a node that is lost does the same for a while. " +
+	Traps: "Until five healthy minutes have been seen nobody knows how warm the cache should be: then a cache that is filled for the first time looks the same, and harms its readers as much. In a metastable loop demand is high because the cache is cold and stays so: the evidence holds what it would be with a warm one, and the loop is the finding to act on. A flush or a node that is lost does the same for a while. " +
 		"Misses that are not followed by a recompute (a lock that is polled, a negative entry) count if attempts on the origin are not reported.",
 	Advice: "Make fewer or cheaper misses: a longer time to live for what is recomputed most, coalescing, one cached negative for what does not exist. If the hit ratio is as it should be, the origin is too small for its readers: give it room. " +
 		"While it pages, shed the least important readers.",
@@ -105,7 +105,7 @@ func (d *budgetExceeded) Observe(t *signal.Tick) []Finding {
 		}
 	}
 	out := d.alarms.tell(t, caches)
-	d.reasons = d.alarms.limits(t, caches, func(c *signal.CacheState) []Limit { return d.limits(c, true) })
+	d.reasons = d.alarms.limits(t, caches, d.limitsOf)
 	return out
 }
 
@@ -122,14 +122,29 @@ func (o *origin) asked() float64 {
 	return o.last60.wanted() / o.ceiling()
 }
 
+// harmBelow is the goodput below which readers are harmed, whatever is usual.
+const harmBelow = 0.9
+
+// limitsOf says what keeps a cache from being judged. While what is usual is not
+// known the time that recomputes take may be, and that is enough.
+func (d *budgetExceeded) limitsOf(c *signal.CacheState) []Limit {
+	out := d.limits(c, true)
+	if o := d.all[originOf(c)]; o != nil && o.ceiling() > 0 {
+		for i := range out {
+			out[i].Blind = false
+		}
+	}
+	return out
+}
+
 func (d *budgetExceeded) judge(at signal.Nanos, o *watched[budgetState]) {
 	s, asked := &o.own, o.asked()
-	enough := o.known && o.last60.started >= enoughReads
+	enough := asked > 0 && o.last60.started >= enoughReads
 	high := s.high.look(at, enough && asked >= d.c.TicketDemand)
 	over := s.over.look(at, enough && asked >= d.c.PageDemand && o.queues(at))
 	severity := Info
 	switch {
-	case over >= d.c.PageAfter:
+	case over >= d.c.PageAfter && (o.known || o.goodBelow(&o.last60, harmBelow)):
 		severity = Page
 	case high >= d.c.TicketAfter:
 		severity = Ticket
@@ -141,7 +156,7 @@ func (d *budgetExceeded) judge(at signal.Nanos, o *watched[budgetState]) {
 			s.subject = subject{cache: cache}
 		}
 		d.raise(at, o, severity)
-	case d.isOpen(o) && (!o.known || asked >= d.c.TicketDemand*0.7/0.8 || o.last60.use(o.budget) > 1):
+	case d.isOpen(o) && (asked == 0 || asked >= d.c.TicketDemand*0.7/0.8 || o.last60.use(o.budget) > 1):
 		d.alarms.keep(at, s.subject)
 	}
 }
@@ -165,7 +180,9 @@ func (d *budgetExceeded) raise(at signal.Nanos, o *watched[budgetState], severit
 	l.add("wanted", f.wanted(), "{recompute}/s", "retries and coalesced readers left out")
 	l.add("ceiling", o.ceiling(), "{recompute}/s", "that the origin can do")
 	l.add("running", o.running, "{recompute}", "that run or wait")
-	l.add("use.counterfactual", o.counterfactual(f), "1", "with a warm cache and no retries")
+	if o.known {
+		l.add("use.counterfactual", o.counterfactual(f), "1", "with a warm cache and no retries")
+	}
 	l.add("hit_ratio", f.hitRatio(), "1", against(o.known, "usual %.2f", o.usual.hits))
 	l.add("amplification", f.amplification(), "1", "attempts on the origin for each first one; not in demand")
 	o.background(&l)

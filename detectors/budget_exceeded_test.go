@@ -1,6 +1,7 @@
 package detectors_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stampede-exporter/stampede-exporter/detectors"
@@ -11,7 +12,7 @@ func newBudget(t testing.TB) *timeline {
 	return newTimeline(t, d, err)
 }
 
-// asks is a second in which n recomputes are asked of an origin that does 81.
+// asks is a second in which n recomputes are asked of an origin that does 80.
 func asks(n uint64, running uint32) traffic {
 	return traffic{hits: 90, misses: n, requests: n, attempts: n, ok: n, running: running}
 }
@@ -28,9 +29,9 @@ func TestBudgetExceeded(t *testing.T) {
 	}{
 		{"little is asked", usually(), nil},
 		{"less than 0.8 of what the origin does", asks(64, 6), nil},
-		{"0.8 of it, for ten minutes", asks(65, 6), []string{"11m0s ticket"}},
-		{"all of it, and a queue that stays", asks(82, 100), []string{"2m0s page/2"}},
-		{"all of it, and no queue", asks(82, 7), []string{"10m46s ticket"}},
+		{"0.8 of it, for ten minutes", asks(65, 6), []string{"10m59s ticket"}},
+		{"all of it, and a queue that stays", asks(82, 100), []string{"1m59s page/2"}},
+		{"all of it, and no queue", asks(82, 7), []string{"10m45s ticket"}},
 		{"retries are not asked for", retried, nil},
 		{"nor are recomputes that coalescing spares", coalesced, nil},
 	}
@@ -52,5 +53,21 @@ func TestBudgetExceededClears(t *testing.T) {
 	l.zero, l.found = l.now, nil
 	l.run(400, asks(60, 6)).check(t) // between 0.7 and 0.8: not over yet
 	l.zero = l.now
-	l.run(400, usually()).check(t, "5m3s cleared")
+	l.run(400, usually()).check(t, "5m4s cleared")
+}
+
+func TestBudgetExceededNeedsNoHistory(t *testing.T) {
+	harmed := asks(164, 100) // of which the origin answers 80
+	harmed.ok, harmed.late = 80, 84
+	l := newBudget(t).run(60, usually()).run(120, harmed)
+	l.check(t, "2m28s page/2")
+	if _, ok := l.f.Get("use.counterfactual"); ok {
+		t.Error("it knows what a warm cache would do")
+	}
+	for _, r := range reasons(l.d) {
+		if strings.HasPrefix(r, "blind") {
+			t.Errorf("it is %s", r)
+		}
+	}
+	newBudget(t).run(60, usually()).run(120, asks(82, 100)).check(t) // all of them are answered
 }

@@ -3,6 +3,7 @@ package detectors
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stampede-exporter/stampede-exporter/signal"
@@ -27,6 +28,7 @@ type deadlines struct {
 	passed float64            // deadlines that passed before that
 	missed float64            // keys that were found expired
 	told   bool               // somebody has reported deadlines
+	sample signal.Sample      // what those that are coming were scaled up from
 }
 
 // load is what falls due in one second: so many keys, which take their origin
@@ -36,9 +38,11 @@ type load struct {
 	keys, work float64
 }
 
-// look takes in the deadlines a regular tick knows of, and the keys whose
-// episodes became final at it and whose values had expired, or may have.
-func (d *deadlines) look(at signal.Nanos, bins []signal.ExpiryBin, expired float64) {
+// look takes in the deadlines a regular tick knows of a cache, and the keys whose
+// episodes became final at it and whose values had expired, or may have; seen
+// says whether somebody would have told of them.
+func (d *deadlines) look(at signal.Nanos, c *signal.CacheState, expired float64, seen bool) {
+	bins := c.Expiries
 	if at < d.at {
 		*d = deadlines{passed: d.passed, missed: d.missed, told: d.told}
 	}
@@ -49,24 +53,27 @@ func (d *deadlines) look(at signal.Nanos, bins []signal.ExpiryBin, expired float
 			d.due = append(d.due, load{at: b.At, keys: float64(b.Keys)})
 		}
 	}
-	d.mature(at)
+	d.mature(at, seen)
 	d.missed += expired
 	for d.passed > yieldKeep {
 		d.passed, d.missed = d.passed/2, d.missed/2
 	}
 	d.told = d.told || len(bins) > 0
-	d.coming = append(d.coming[:0], bins...)
+	d.coming, d.sample = append(d.coming[:0], bins...), c.Sample
 	slices.SortFunc(d.coming, func(a, b signal.ExpiryBin) int {
-		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Width, b.Width), cmp.Compare(a.Keys, b.Keys))
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Width, b.Width), strings.Compare(a.Group, b.Group), cmp.Compare(a.Keys, b.Keys))
 	})
 	d.at = at
 }
 
-// mature takes deadlines into account once readers had their time.
-func (d *deadlines) mature(at signal.Nanos) {
+// mature takes deadlines into account once readers had their time, if their
+// misses would have been seen.
+func (d *deadlines) mature(at signal.Nanos, seen bool) {
 	n := 0
 	for n < len(d.due) && at.Sub(d.due[n].at) > dueFor {
-		d.passed += d.due[n].keys
+		if seen {
+			d.passed += d.due[n].keys
+		}
 		n++
 	}
 	d.due = append(d.due[:0], d.due[n:]...)

@@ -18,11 +18,12 @@ var deltaPoisoningDoc = Doc{
 	Meaning: "XFetch decides by the time the last recompute took, which is stored with the value. One recompute took far longer than the key's usual ones, was stored as such, and until the next write readers refresh the key many times as early as they should. " +
 		"If the origin was slow because it was busy, that makes it busier.",
 	Signal: "The recompute time a reader acted on when it refreshed early; and, at the write already, how long a recompute took, on caches that say XFetch; both against the median of the key's other recent recomputes.",
-	Condition: "Opens a ticket on a key when such a time is at least 3 times the median of the other ones among the key's last 10 recomputes, of which there must be 5. A measured time counts no further than the clamp that is declared. " +
+	Condition: "Opens a ticket on a key when such a time is at least 3 times the median of the other ones among the key's last 10 recomputes, of which there must be 5, and 3 times what so few say that it is at most (their highest, or of nine the next). Recomputes that overlap are one. A measured time counts no further than the clamp that is declared. " +
 		"Pages, while it is open, if over the last 10 s recomputes took up at least 0.8 of the origin's budget and early refreshes came at 1.5 times the rate of the 50 s before. " +
 		"Once 5 keys of a cache have a finding, further ones share one on the cache. Clears when it has not been so for 10 minutes, or two of the key's times to live if that is longer.",
 	Why: "The lead of XFetch is beta d (ln(r beta d) + 0.58): more than proportional to d. At r = 300 reads a second and beta 1 an outlier of 1.8 s among recomputes of 0.4 s, 4.5 times as long, moves the mean lead from 2.2 s to 12.4 s, 5.8 times. " +
-		"Three, because below that the lead stays within a few of its own standard deviations of 1.3 beta d. The median moves once 5 of the last 9 were slow: then the origin is slow, the stored time is right, and nothing is found. " +
+		"Three, because below that the lead stays within a few of its own standard deviations of 1.3 beta d. Five to nine recomputes tell their median badly: with a 99th percentile of 4 times the median that of five is off by a third. So the time is held against the bound that the median is below with 95 %, whatever the law of recompute times. " +
+		"It moves once 2 of the last 9 were slow: then the origin is slow, the stored time is right, and nothing is found. " +
 		"How often an honest recompute is 3 times its median depends on its spread: at a 99th percentile of twice the median once in 8,800, at 6 times the median in 7.7 % of all: such keys poison themselves all the time and need the clamp, which one finding for all of them says best.",
 	Traps: "An origin that has become slow for good. A clamp that is not declared: then the outlier is not acted on, and the ticket says so by its missing evidence \"acted\". " +
 		"A key whose recompute time depends on who asks.",
@@ -131,16 +132,13 @@ func (d *deltaPoisoning) look(at signal.Nanos, w *signal.Window, ttl time.Durati
 	for _, s := range fresh {
 		stored = max(stored, s)
 	}
-	if clamp := c.Claims.Clamp; clamp > 0 {
-		stored = min(stored, clamp)
-	}
 	acted := max(0, w.Early.DeltaMax)
-	delta := max(stored, acted)
+	delta := max(clamped(stored, c.Claims.Clamp), acted)
 	if delta <= 0 {
 		return
 	}
-	usual, of := n.usual(delta)
-	if of < minOthers || float64(delta) < d.c.Factor*float64(usual) {
+	usual, most, of := n.usual(delta, c.Claims.Clamp)
+	if of < minOthers || float64(delta) < d.c.Factor*float64(most) {
 		return
 	}
 	y := d.symptom(w, ttl, delta, acted, usual, of, c)

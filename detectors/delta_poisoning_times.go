@@ -10,53 +10,100 @@ import (
 
 const (
 	// maxDeltas is how many recomputes of a key are remembered: one and nine
-	// others, of which five move the median.
+	// others.
 	maxDeltas = 10
 	minOthers = 5
+	// medianChance is how probable it may be that the median is above its bound.
+	medianChance = 0.05
 )
 
 // deltas remembers how long the latest recomputes of a key took, those that
 // made a value.
 type deltas struct {
-	ids   [maxDeltas]uint64
-	times [maxDeltas]time.Duration
-	n     int
+	all [maxDeltas]timed
+	n   int
 }
 
-// add takes in the recomputes of w that ended and were not seen before, in order
-// of their start, and returns their times.
+// timed is one recompute, or several that ran at once: they met the same origin
+// and are no more proof of what is usual than one of them.
+type timed struct {
+	from, to signal.Nanos
+	took     time.Duration // the longest
+}
+
+// add takes in the recomputes of w that ended, in order of their start, and
+// returns the times of those that are news.
 func (d *deltas) add(w *signal.Window) []time.Duration {
 	var fresh []time.Duration
 	for _, iv := range w.Intervals {
-		if iv.Outcome != signal.OutcomeOK || iv.Running() || iv.Cause == signal.CauseNegative || slices.Contains(d.ids[:min(d.n, maxDeltas)], iv.ID) {
+		if iv.Outcome != signal.OutcomeOK || iv.Running() || iv.Cause == signal.CauseNegative {
 			continue
 		}
 		took := max(0, iv.End.Sub(iv.Start))
-		d.ids[d.n%maxDeltas], d.times[d.n%maxDeltas] = iv.ID, took
-		d.n++
-		fresh = append(fresh, took)
+		if d.note(timed{iv.Start, max(iv.Start, iv.End), took}) {
+			fresh = append(fresh, took)
+		}
 	}
 	return fresh
 }
 
-// usual returns the median of the recomputes other than the one that took about
-// delta, and how many they are.
-func (d *deltas) usual(delta time.Duration) (median time.Duration, of int) {
-	others := slices.Clone(d.times[:min(d.n, maxDeltas)])
-	self, off := -1, delta/10 // a stored time is rounded, or includes the write
-	for i, t := range others {
-		if miss := (t - delta).Abs(); miss <= off {
-			self, off = i, miss
+// note remembers x, and reports whether it is none of those remembered, nor
+// shorter than one it ran beside.
+func (d *deltas) note(x timed) (news bool) {
+	for i := range d.all[:min(d.n, maxDeltas)] {
+		y := &d.all[i]
+		if x.from > y.to || y.from > x.to {
+			continue
 		}
+		news = x.took > y.took
+		*y = timed{min(x.from, y.from), max(x.to, y.to), max(x.took, y.took)}
+		return news
+	}
+	d.all[d.n%maxDeltas] = x
+	d.n++
+	return true
+}
+
+// usual returns the median of the recomputes other than the one that took about
+// delta, what it is at most, and how many they are. None counts for more than
+// clamp, unless that is zero.
+func (d *deltas) usual(delta, clamp time.Duration) (median, most time.Duration, of int) {
+	self, off := -1, delta/10 // a stored time is rounded, or includes the write
+	others := make([]time.Duration, 0, maxDeltas)
+	for _, x := range d.all[:min(d.n, maxDeltas)] {
+		took := clamped(x.took, clamp)
+		if miss := (took - delta).Abs(); miss <= off {
+			self, off = len(others), miss
+		}
+		others = append(others, took)
 	}
 	if self >= 0 {
 		others = slices.Delete(others, self, self+1)
 	}
 	if len(others) == 0 {
-		return 0, 0
+		return 0, 0, 0
 	}
 	slices.Sort(others)
-	return others[len(others)/2], len(others)
+	return others[len(others)/2], others[aboveMedian(len(others))], len(others)
+}
+
+// clamped returns what of a recompute time XFetch acts on; a clamp of zero is none.
+func clamped(took, clamp time.Duration) time.Duration {
+	if clamp > 0 {
+		return min(took, clamp)
+	}
+	return took
+}
+
+// aboveMedian returns which of n values in order the median of what they were
+// drawn from is hardly above, whatever its law: each of them is below it with a
+// chance of one half.
+func aboveMedian(n int) int {
+	i := n - 1
+	for i > n/2 && binomialTail(n, i, 0.5) <= medianChance {
+		i--
+	}
+	return i
 }
 
 const (

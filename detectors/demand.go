@@ -29,6 +29,7 @@ type cacheDemand struct {
 	name string
 	gone missing
 	dues deadlines
+	readers
 	ttl  time.Duration // the longest of the keys with an episode lately
 	seen signal.Nanos
 }
@@ -57,7 +58,7 @@ func (d *demand) observe(t *signal.Tick) []originDemand {
 			d.paces[s.name] = p
 		}
 		p.learn(t.At, d.took, &s)
-		o := originDemand{spending: s, speed: p.speed(s.budget)}
+		o := originDemand{spending: s, speed: p.speed(s.budget, s.takes)}
 		for _, c := range s.caches {
 			o.demand = append(o.demand, d.caches[c.Cache])
 		}
@@ -86,7 +87,9 @@ func (d *demand) look(t *signal.Tick) {
 	for i := range t.Caches {
 		s := &t.Caches[i]
 		c := d.caches[s.Cache]
-		c.dues.look(t.At, s.Expiries, c.gone.expired)
+		// Where nobody reports misses, that none follow a deadline says nothing.
+		c.dues.look(t.At, s, c.gone.expired, hears(s))
+		c.readers.look(t.At, d.took, s.Lookups)
 		c.ttl = cmp.Or(c.gone.ttl, c.ttl)
 	}
 }
@@ -132,6 +135,22 @@ func (o *originDemand) coming() []load {
 		if !c.refreshes(o.caches[i]) {
 			all = append(all, c.dues.loads(o.speed.cost(1, o.budget).Seconds()))
 		}
+	}
+	return mergeLoads(all...)
+}
+
+// wanted returns when readers are to ask for what is coming.
+func (o *originDemand) wanted() []load {
+	all := make([][]load, 0, len(o.demand))
+	for i, c := range o.demand {
+		if c.refreshes(o.caches[i]) {
+			continue
+		}
+		ls, keys := mergeLoads(c.dues.loads(o.speed.cost(1, o.budget).Seconds())), 0.0
+		for _, l := range ls {
+			keys += l.keys
+		}
+		all = append(all, whenRead(ls, c.perKey(c.seen, keys)))
 	}
 	return mergeLoads(all...)
 }
@@ -184,7 +203,7 @@ func originLimits(origins []originDemand) func(*signal.CacheState) []Limit {
 		case o.budget == 0:
 			reason = o.name.undeclared()
 		case !o.speed.known():
-			reason = fmt.Sprintf("Not enough data: how long %s takes for a recompute shows after %d of them while it is free, or in some seconds while it is saturated.", o.name, paceSamples)
+			reason = fmt.Sprintf("Not enough data: how long %s takes for a recompute shows after %d of them while it is free, or in some seconds while it is saturated; until then it can be declared%s.", o.name, paceSamples, o.name.recompute())
 		}
 		for _, c := range o.caches {
 			blind[c.Cache] = reason

@@ -45,8 +45,13 @@ type cycle struct {
 	began, last   signal.Nanos
 	starts, leads float64
 	lead          float64 // seconds, summed over leads
+	ends, busy    float64 // recomputes that ended, and the seconds they took
 	expired       bool    // some reader found it gone
 }
+
+// took returns how long a recompute took in this life, in seconds; 0 if none has
+// ended.
+func (c *cycle) took() float64 { return c.busy / max(1, c.ends) }
 
 // early takes in what happened to a key since the last regular tick.
 func (r *refreshes) early(at signal.Nanos, k *signal.KeyState) {
@@ -54,14 +59,28 @@ func (r *refreshes) early(at signal.Nanos, k *signal.KeyState) {
 	r.meet(at, w, k.TTL)
 	r.measure(w)
 	r.keyed = at
+	began, last := min(w.Start, at), min(max(w.End, w.Start), at)
 	starts := max(w.Recomputes.Started[signal.CauseEarly], w.Early.Count)
-	if starts == 0 {
-		return
+	if starts > 0 {
+		c := r.cycle(began, last)
+		c.starts += float64(starts)
+		c.leads += float64(w.Early.Count)
+		c.lead += max(0, w.Early.LeadSum.Seconds())
 	}
-	c := r.cycle(min(w.Start, at), min(max(w.End, w.Start), at))
-	c.starts += float64(starts)
-	c.leads += float64(w.Early.Count)
-	c.lead += max(0, w.Early.LeadSum.Seconds())
+	if ends := endsOf(w); ends > 0 {
+		if c := r.during(began, last); c != nil {
+			c.ends += ends
+			c.busy += max(0, w.Busy.Seconds())
+		}
+	}
+}
+
+// endsOf returns how many recomputes ended in w.
+func endsOf(w *signal.Window) (n float64) {
+	for o := range signal.NumOutcomes {
+		n += float64(w.Recomputes.Ends(o))
+	}
+	return n
 }
 
 // expired takes in an episode that is over.
@@ -97,18 +116,34 @@ func (r *refreshes) measure(w *signal.Window) {
 	if r.seconds > maxRateSeconds {
 		r.besides, r.seconds = r.besides/2, r.seconds/2 // to follow a change of traffic
 	}
-	for o := range signal.NumOutcomes {
-		r.ends += float64(w.Recomputes.Ends(o))
-	}
+	r.ends += endsOf(w)
 	r.busy += max(0, w.Busy.Seconds())
 	if r.ends > maxCycles {
 		r.ends, r.busy = r.ends/2, r.busy/2
 	}
 }
 
+// gap is how long nothing may happen to the key within one life.
+func (r *refreshes) gap() time.Duration { return max(cycleGap, 2*r.recompute()) }
+
 // cycle returns the life that what happened from began to last belongs to.
 func (r *refreshes) cycle(began, last signal.Nanos) *cycle {
-	gap := max(cycleGap, 2*r.recompute())
+	if c := r.during(began, last); c != nil {
+		c.began, c.last = min(c.began, began), max(c.last, last)
+		return c
+	}
+	if len(r.cycles) >= maxCycles {
+		r.cycles = slices.Delete(r.cycles, 0, 1)
+	}
+	i, _ := slices.BinarySearchFunc(r.cycles, began, func(c cycle, at signal.Nanos) int { return int(min(1, max(-1, c.began-at))) })
+	r.cycles = slices.Insert(r.cycles, i, cycle{began: began, last: last})
+	return &r.cycles[i]
+}
+
+// during returns the life that is known to which what happened from began to
+// last belongs; nil if there is none.
+func (r *refreshes) during(began, last signal.Nanos) *cycle {
+	gap := r.gap()
 	for i := len(r.cycles) - 1; i >= 0; i-- {
 		c := &r.cycles[i]
 		if began.Sub(c.last) > gap {
@@ -117,16 +152,10 @@ func (r *refreshes) cycle(began, last signal.Nanos) *cycle {
 		// A value that is refreshed all the time still has lives: none is
 		// longer than it was to be.
 		if c.began.Sub(last) <= gap && (r.ttl <= 0 || last.Sub(c.began) <= max(r.ttl, gap)) {
-			c.began, c.last = min(c.began, began), max(c.last, last)
 			return c
 		}
 	}
-	if len(r.cycles) >= maxCycles {
-		r.cycles = slices.Delete(r.cycles, 0, 1)
-	}
-	i, _ := slices.BinarySearchFunc(r.cycles, began, func(c cycle, at signal.Nanos) int { return int(min(1, max(-1, c.began-at))) })
-	r.cycles = slices.Insert(r.cycles, i, cycle{began: began, last: last})
-	return &r.cycles[i]
+	return nil
 }
 
 // recompute returns the mean time of a recompute; 0 if none has ended.
@@ -177,11 +206,17 @@ func volunteering(c *signal.CacheState) bool {
 	return reporting(c) && c.Claims.Says(signal.ProtectXFetch)
 }
 
-// refreshBook keeps the refreshes of the keys of caches that say XFetch.
-type refreshBook struct{ notes *notebook[refreshes] }
+// refreshBook keeps the refreshes of keys.
+type refreshBook struct {
+	notes *notebook[refreshes]
+	// of tells of which caches, and seldom whether keys that were never
+	// refreshed early are of interest, too.
+	of     func(*signal.CacheState) bool
+	seldom bool
+}
 
-func newRefreshBook(most int) refreshBook {
-	return refreshBook{newNotebook[refreshes](most, earlyKeep)}
+func newRefreshBook(most int, of func(*signal.CacheState) bool, seldom bool) refreshBook {
+	return refreshBook{newNotebook[refreshes](most, earlyKeep), of, seldom}
 }
 
 // learn takes in a regular tick and returns the subjects of keys it told of, in
@@ -192,7 +227,7 @@ func (b refreshBook) learn(t *signal.Tick, caches map[string]*signal.CacheState)
 		s := keySubject(k.Window)
 		// Of a key that was never refreshed early, episodes tell enough.
 		known := b.notes.find(s) != nil
-		if !volunteering(caches[s.cache]) || !known && k.Window.Early.Count+k.Window.Recomputes.Started[signal.CauseEarly] == 0 {
+		if !b.of(caches[s.cache]) || !known && k.Window.Early.Count+k.Window.Recomputes.Started[signal.CauseEarly] == 0 {
 			continue
 		}
 		b.notes.open(t.At, s).early(t.At, k)
@@ -200,7 +235,7 @@ func (b refreshBook) learn(t *signal.Tick, caches map[string]*signal.CacheState)
 	}
 	for _, e := range sortedEpisodes(t) {
 		s := subjectOf(e)
-		if e.Final && isNews(t.At, e) && volunteering(caches[s.cache]) {
+		if e.Final && isNews(t.At, e) && b.of(caches[s.cache]) && (b.seldom || b.notes.find(s) != nil) {
 			b.notes.open(t.At, s).expired(t.At, e)
 			touched = append(touched, s)
 		}

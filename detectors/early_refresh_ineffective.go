@@ -100,7 +100,7 @@ func NewEarlyRefreshIneffective(c EarlyRefreshIneffectiveConfig) (Detector, erro
 		return nil, err
 	}
 	return &earlyRefreshIneffective{
-		c: c, book: newRefreshBook(c.MaxKeys),
+		c: c, book: newRefreshBook(c.MaxKeys, volunteering, true),
 		alarms: newAlarms(&earlyRefreshIneffectiveDoc, c.ClearAfter, "values were refreshed before they expired, as far as theory allows,"),
 	}, nil
 }

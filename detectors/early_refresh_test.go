@@ -56,6 +56,23 @@ func lives(from time.Duration, starts ...int) (out ticks) {
 	return out
 }
 
+// late is lives in which the origin was slow, the first after so many minutes:
+// refreshed by those numbers of readers, whose recomputes took 1.8 s.
+func late(from int, starts ...int) (out ticks) {
+	for i, n := range starts {
+		at := time.Duration(from+i+1) * minute
+		out = append(out, refreshed(at, n, 2*second, func(k *signal.KeyState) { k.Window.Busy = time.Duration(n) * 1800 * ms }))
+	}
+	return out
+}
+
+func fleetOf(n int) cacheOption { return func(c *signal.CacheState) { c.Instances = n } }
+
+// ahead is a claim of refresh-ahead with that ratio.
+func ahead(ratio float64) cacheOption {
+	return claims(signal.Claims{Protection: []string{signal.ProtectRefreshAhead}, RefreshAhead: ratio})
+}
+
 func repeat(n, times int) (out []int) {
 	for range times {
 		out = append(out, n)
@@ -85,9 +102,20 @@ func TestEarlyRefreshExcess(t *testing.T) {
 		{"at beta 0.5 it takes 15", in(lives(0, repeat(14, 30)...), xfetch(0.5)), nil},
 		{"a beta that is not declared is 1", in(lives(0, repeat(6, 30)...), xfetch(0)), []string{"20m0s ticket"}},
 		{"lives that expired do not count", in(lives(0, slices.Concat(repeat(6, 10), repeat(0, 30))...), xfetch(1)), nil},
-		{"without the claim nothing is found", in(lives(0, repeat(9, 30)...)), nil},
+		{"without a claim one an instance is meant, and a few more", in(lives(0, repeat(8, 30)...), fleetOf(4)), nil},
+		{"but not 9 of 4", in(lives(0, repeat(9, 30)...), fleetOf(4)), []string{"20m0s ticket"}},
+		{"the same with refresh-ahead", in(lives(0, repeat(8, 30)...), fleetOf(4), ahead(0.2)), nil},
+		{"where 9 of 4 are too many", in(lives(0, repeat(9, 30)...), fleetOf(4), ahead(0.2)), []string{"20m0s ticket"}},
+		{"a slow recompute brings many, and says nothing of the others", in(slices.Concat(lives(0, repeat(3, 15)...), late(16, 90), lives(16*minute, repeat(3, 30)...)), xfetch(1)), nil},
+		{"if all are slow they count", in(late(0, repeat(90, 30)...), xfetch(1)), []string{"20m0s ticket"}},
 		{"a lead of a quarter of the life is quiet", in(far(20, 15*second), xfetch(1)), nil},
 		{"a longer one is a ticket, after five lives and twenty refreshes", in(far(20, 15*second+100*ms), xfetch(1)), []string{"5m0s ticket"}},
+		{"a quarter of the life is quiet without a claim, too", in(far(20, 15*second)), nil},
+		{"and more than that a ticket", in(far(20, 15*second+100*ms)), []string{"5m0s ticket"}},
+		{"refresh-ahead may have the lead it claims", in(far(20, 24*second), ahead(0.4)), nil},
+		{"but not more by a tenth", in(far(20, 27*second), ahead(0.4)), []string{"5m0s ticket"}},
+		{"a lead of half the life is meant if it is claimed", in(far(20, 30*second), ahead(0.9)), nil},
+		{"more is thrown away whatever is claimed", in(far(20, 31*second), ahead(0.9)), []string{"5m0s ticket"}},
 		{"a value that is refreshed all the time has lives all the same", in(always, xfetch(10)), []string{"1m21s ticket"}},
 		{"it clears after half an hour", slices.Concat(in(lives(0, repeat(6, 20)...), xfetch(1)), idle(20*minute+second, 60*minute, feed(xfetch(1)))), []string{"20m0s ticket", "50m0s cleared"}},
 	})
@@ -193,18 +221,29 @@ func TestEarlyRefreshSaysWhatItKnows(t *testing.T) {
 
 func TestEarlyRefreshSaysWhatItCannotJudge(t *testing.T) {
 	undeclared := func(c *signal.CacheState) { c.Work.Early = 1 }
-	for _, d := range []detectors.Detector{made(t)(newExcess()), made(t)(newIneffective())} {
-		d.Observe(in(idle(0, 0), undeclared)[0])
-		if diff := cmp.Diff([]string{"feed: Not enough data: values are refreshed early, and how is not declared. Claim xfetch and its beta."}, unsure(d)); diff != "" {
-			t.Errorf("%s: limits (-want +got):\n%s", d.Doc().ID, diff)
-		}
-		d.Observe(in(idle(second, second), xfetch(0))[0])
-		if diff := cmp.Diff([]string{"feed: The beta of its XFetch is not declared: it is taken to be 1."}, unsure(d)); diff != "" {
-			t.Errorf("%s: limits (-want +got):\n%s", d.Doc().ID, diff)
-		}
-		d.Observe(in(idle(2*second, 2*second), undeclared, claims(signal.Claims{Protection: []string{signal.ProtectRefreshAhead}}))[0])
-		if got := unsure(d); got != nil {
-			t.Errorf("%s: limits %q of refresh-ahead", d.Doc().ID, got)
+	const unknownBeta = "feed: The beta of its XFetch is not declared: it is taken to be 1."
+	tests := []struct {
+		name                string
+		cache               []cacheOption
+		excess, ineffective []string
+	}{
+		{"nothing is claimed", []cacheOption{undeclared},
+			[]string{"feed: Values are refreshed early, and how is not declared: as many as there are instances are taken for meant. Claim xfetch and its beta, or refresh_ahead and its ratio."},
+			[]string{"feed: Not enough data: values are refreshed early, and how is not declared. Claim xfetch and its beta."}},
+		{"a beta is not", []cacheOption{undeclared, xfetch(0)}, []string{unknownBeta}, []string{unknownBeta}},
+		{"a ratio is not", []cacheOption{undeclared, ahead(0)},
+			[]string{"feed: The ratio of its refresh-ahead is not declared: a lead of a quarter of the life is the most that is taken for meant."}, nil},
+		{"all is", []cacheOption{undeclared, ahead(0.2)}, nil, nil},
+	}
+	for _, tc := range tests {
+		for _, x := range []struct {
+			detectors.Detector
+			want []string
+		}{{made(t)(newExcess()), tc.excess}, {made(t)(newIneffective()), tc.ineffective}} {
+			x.Observe(in(idle(0, 0), tc.cache...)[0])
+			if diff := cmp.Diff(x.want, unsure(x.Detector)); diff != "" {
+				t.Errorf("%s: %s: limits (-want +got):\n%s", x.Doc().ID, tc.name, diff)
+			}
 		}
 	}
 }

@@ -16,13 +16,16 @@ var expiryForecastDoc = Doc{
 	Title: "Synchronized expiry ahead",
 	Meaning: "So many values are to expire within a short time that the origin will not keep up with recomputing them, and readers will queue. " +
 		"It has not happened yet: there is up to one time to live left to prevent it.",
-	Signal: "The deadlines of the values that instances have stored, by the second for the next five minutes and by ten seconds for the next hour, and how fast the origin recomputes. " +
+	Signal: "The deadlines of the values that instances have stored, or that probes find on the servers, by the second for the next five minutes and by ten seconds for the next hour, and how fast the origin recomputes. " +
 		"How many recomputes a deadline means (values expire that nobody reads, and several instances may report one value) is learned from deadlines that have passed; until 100 have, each counts as one.",
-	Condition: "Opens a ticket when the backlog, worked out second by second (what is left, and what falls due, less what the origin serves), is to reach more than 2 s of the origin's work and more than five recompute times. " +
+	Condition: "Opens a ticket when the backlog, worked out second by second (what is left, and what readers ask for, less what the origin serves), is to reach more than 2 s of the origin's work and more than five recompute times. " +
+		"A key is asked for when it is first read after its deadline, which takes as many seconds as the cache has keys to expire for each of its reads a second. " +
 		"Clears when for 60 s no backlog of half of that has been ahead.",
-	Why: "The backlog is Lindley's recursion for a queue, and needs no model of arrivals: the arrivals are known. Two seconds is where users notice, and five recompute times what a small burst costs any origin. " +
+	Why: "The backlog is Lindley's recursion for a queue, and needs no model of arrivals: the arrivals are known. " +
+		"Only how long it takes until a key is read is not: all are taken to be read alike, and where some are read less, theirs come later and the wave is lower than forecast. " +
+		"That delay matters at the edge: 1,000 deadlines evenly over 50 s at an origin that serves 20 a second pile up to 2 s by chance, and if each key is read every other second most of that never comes. Two seconds is where users notice, and five recompute times what a small burst costs any origin. " +
 		"Half of both, to clear, keeps a forecast at the edge from coming and going.",
-	Traps: "Deadlines of values that are refreshed early (XFetch, refresh-ahead) pass without a recompute: until that is learned, caches that claim such a protection are not judged. " +
+	Traps: "What a probe estimates from a sample counts with the lower end of its 95 % interval. Deadlines of values that are refreshed early (XFetch, refresh-ahead) pass without a recompute: until that is learned, caches that claim such a protection are not judged. " +
 		"Values written by something that does not report are not known. A forecast counts each key once; without deduplication the wave costs more. A new value for a key moves its deadline, and the forecast with it.",
 	Advice: "Spread the expiries before they come: store some of the values anew with other times to live, a few at a time, or lengthen those of a part of them. " +
 		"Then find what wrote them together (a deploy, a warm-up, a nightly job) and give its times to live a random part of at least spread.required.",
@@ -69,9 +72,12 @@ type expiryForecast struct {
 	demand demand
 	alarms *alarms
 	limits []Limit
+
+	measures []Measure
 }
 
-// NewExpiryForecast returns the expiry-forecast detector. It is a [Limited].
+// NewExpiryForecast returns the expiry-forecast detector. It is a [Limited] and a
+// [Measured].
 func NewExpiryForecast(c ExpiryForecastConfig) (Detector, error) {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
@@ -95,6 +101,7 @@ func (d *expiryForecast) Observe(t *signal.Tick) []Finding {
 		return nil
 	}
 	origins := d.demand.observe(t)
+	d.measures = nil
 	for i := range origins {
 		if o := &origins[i]; o.speed.known() {
 			d.judge(t.At, o)
@@ -117,6 +124,8 @@ func (d *expiryForecast) Observe(t *signal.Tick) []Finding {
 // judge raises a finding on an origin, or keeps one open.
 func (d *expiryForecast) judge(at signal.Nanos, o *originDemand) {
 	w := highest(o.coming(), 1)
+	w.peak = min(w.peak, highest(o.wanted(), 1).peak)
+	d.measures = append(d.measures, Measure{MeasureBacklogAhead, o.name.label(), w.peak})
 	i := o.heaviest(func(c *cacheDemand) float64 {
 		n := 0.0
 		for _, l := range c.dues.loads(1) {
@@ -132,20 +141,25 @@ func (d *expiryForecast) judge(at signal.Nanos, o *originDemand) {
 		}
 	}
 	c := o.caches[i]
+	// Deadlines that were estimated from a sample pile up by chance too.
+	sure := w.peak - o.margin(w.keys)/o.speed.perSecond(o.budget)
 	switch least := d.c.least(o.speed); {
-	case w.peak > least:
-		d.alarms.raise(at, d.symptom(at, o, c, &w))
+	case sure > least:
+		d.alarms.raise(at, d.symptom(at, o, i, &w))
 	case w.peak > least/2:
 		d.alarms.keep(at, subject{cache: c.Cache})
 	}
 }
 
-func (d *expiryForecast) symptom(at signal.Nanos, o *originDemand, c *signal.CacheState, w *wave) symptom {
+// symptom says what is known of a wave, of which cache i has most.
+func (d *expiryForecast) symptom(at signal.Nanos, o *originDemand, i int, w *wave) symptom {
+	c, k := o.caches[i], o.demand[i]
 	width, fullest := spread(w.loads)
 	var l evidenceList
 	l.add("keys", w.keys, "{key}", "to be recomputed, from the first that queues to the worst moment"+o.yieldNote())
 	l.add("backlog", w.peak, "s", fmt.Sprintf("of %s's work left at the worst moment; warns above %.1f", o.name, d.c.least(o.speed)))
-	l.add("ahead", max(0, w.from.Sub(at).Seconds()), "s", "until the first of them expires")
+	l.add("ahead", max(0, w.from.Sub(at).Seconds()), "s", "until the first of them expires, at "+w.from.Time().Format("15:04:05 MST"))
+	o.tellWave(&l, at, c, k, w)
 	l.add("refill", o.speed.cost(w.keys, o.budget).Seconds(), "s", "for all of them, if each is computed once")
 	l.add("budget", float64(o.budget), "{recompute}", "as declared for "+o.name.String())
 	o.speed.tell(&l)
@@ -155,7 +169,7 @@ func (d *expiryForecast) symptom(at signal.Nanos, o *originDemand, c *signal.Cac
 	l.addPositive("ttl", o.ttl().Seconds(), "s", "the longest lately")
 	return symptom{
 		subject: subject{cache: c.Cache}, service: c.Service, severity: Ticket, onset: at, evidence: l,
-		summary: fmt.Sprintf("Cache %s: %.0f keys expire within %.0f s, in %.0f s from now; %s refills %.1f a second and will be %.0f s behind.",
-			c.Cache, w.keys, max(1, width.Seconds()), max(0, w.from.Sub(at).Seconds()), o.name, o.speed.perSecond(o.budget), w.peak),
+		summary: fmt.Sprintf("Cache %s: %.0f keys%s expire within %.0f s, in %.0f s from now; %s refills %.1f a second and will be %.0f s behind.",
+			c.Cache, w.keys, k.mostly(w), max(1, width.Seconds()), max(0, w.from.Sub(at).Seconds()), o.name, o.speed.perSecond(o.budget), w.peak),
 	}
 }

@@ -45,6 +45,14 @@ func forecast(from, n int, ds ...due) (out ticks) {
 	return out
 }
 
+// read makes ts say of how many reads there are each second.
+func read(ts ticks, n uint64) ticks {
+	for _, t := range ts {
+		t.Caches[0].Lookups.Hits = n
+	}
+	return ts
+}
+
 // evenly spreads so many keys a second over n seconds.
 func evenly(in, n, keys int) (ds []due) {
 	for i := range n {
@@ -69,6 +77,10 @@ func TestExpiryForecast(t *testing.T) {
 		{"22 a second pile up", forecast(1, 5, evenly(10, 280, 22)...), []string{"2s ticket"}},
 		{"an hour ahead too", forecast(1, 5, due{3000, 1000}), []string{"2s ticket"}},
 		{"where ten seconds' keys are taken to be spread over them", forecast(1, 5, due{3000, 240}), nil},
+		{"at an edge, all at once of keys that are not known to be read", forecast(1, 20, evenly(30, 15, 23)...), []string{"2s ticket"}},
+		{"what is read every other second is asked for later, and piles up less", read(forecast(1, 20, evenly(30, 15, 23)...), 345/2), nil},
+		{"what is read ten times a second is asked for at once", read(forecast(1, 20, evenly(30, 15, 23)...), 3450), []string{"2s ticket"}},
+		{"a wave stays one, however seldom its keys are read", read(forecast(1, 20, due{50, 500}), 50), []string{"2s ticket"}},
 		{"a minute after it has come it clears", append(forecast(1, 60, due{50, 500}), forecast(61, 120)...), []string{"2s ticket", "1m51s cleared"}},
 		{"half of it ahead keeps it open", append(forecast(1, 10, due{50, 500}), forecast(11, 200, due{400, 460})...), []string{"2s ticket"}},
 		{"silence keeps it open", append(forecast(1, 60, due{50, 500}), secondsOf(61, 300, silent)...), []string{"2s ticket"}},

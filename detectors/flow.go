@@ -36,9 +36,11 @@ func flowOf(s *spending, span time.Duration) flow {
 }
 
 func (f *flow) addCache(c *signal.CacheState) {
-	f.lookups += float64(c.Lookups.Hits) + float64(c.Lookups.Misses) + float64(c.Lookups.Stale) + float64(c.Lookups.Errors)
-	f.served += float64(c.Lookups.Hits) + float64(c.Lookups.Stale)
-	f.misses += float64(c.Lookups.Misses)
+	if !c.Unknown.Has(signal.UnknownHits) { // or it would seem to be a cache that never answers
+		f.lookups += float64(c.Lookups.Hits) + float64(c.Lookups.Misses) + float64(c.Lookups.Stale) + float64(c.Lookups.Errors)
+		f.served += float64(c.Lookups.Hits) + float64(c.Lookups.Stale)
+		f.misses += float64(c.Lookups.Misses)
+	}
 	f.evicted += float64(c.Evicted)
 
 	w := &c.Work
@@ -46,10 +48,9 @@ func (f *flow) addCache(c *signal.CacheState) {
 	f.requests += float64(w.Retries.Requests)
 	f.attempts += float64(w.Retries.Attempts)
 	f.busy += max(0, w.Busy.Seconds())
-	if n := float64(w.Durations.Count()); n > 0 {
-		f.timed += n
-		f.took += n * meanOf(&w.Durations).Seconds()
-	}
+	n, took := about(w)
+	f.timed += n
+	f.took += took
 	for i := range signal.NumCauses {
 		f.addCause(i, &w.Recomputes)
 	}

@@ -103,7 +103,7 @@ func (d *hotKeyExpiry) Observe(t *signal.Tick) []Finding {
 		caches[t.Caches[i].Cache] = &t.Caches[i]
 	}
 	var out []Finding
-	for es := d.relevant(t); len(es) > 0; {
+	for es := d.relevant(t, caches); len(es) > 0; {
 		s, n := subjectOf(es[0]), 1
 		for n < len(es) && subjectOf(es[n]) == s {
 			n++
@@ -125,14 +125,14 @@ func (d *hotKeyExpiry) Observe(t *signal.Tick) []Finding {
 
 // relevant returns the episodes that can change anything, by subject, then
 // start: those of keys that are remembered, and those that make one so.
-func (d *hotKeyExpiry) relevant(t *signal.Tick) []*signal.Episode {
+func (d *hotKeyExpiry) relevant(t *signal.Tick, caches map[string]*signal.CacheState) []*signal.Episode {
 	var es []*signal.Episode
 	for i := range t.Episodes {
 		e := &t.Episodes[i]
 		if e.Window.Unknown.Has(signal.UnknownRecomputes) {
 			d.partial[e.Window.Cache] = true
 		}
-		if dogpileOf(e) >= d.c.TicketPeak || d.keys[subjectOf(e)] != nil {
+		if dogpileOf(e, caches[e.Window.Cache]) >= d.c.TicketPeak || d.keys[subjectOf(e)] != nil {
 			es = append(es, e)
 		}
 	}
@@ -173,7 +173,7 @@ func (d *hotKeyExpiry) review(t *signal.Tick, caches map[string]*signal.CacheSta
 	out := make([]Finding, 0, len(d.open))
 	for _, s := range slices.SortedFunc(maps.Keys(d.open), compareSubjects) {
 		k := d.open[s]
-		over := k.over(t.At, reporting(caches[s.cache]), &d.c)
+		over := k.over(t.At, hears(caches[s.cache]), &d.c)
 		f := k.finding(t.At, &d.c)
 		if over {
 			f.Cleared = true
@@ -230,6 +230,10 @@ func (d *hotKeyExpiry) findLimits(t *signal.Tick, caches map[string]*signal.Cach
 		c := &t.Caches[i]
 		if !reporting(c) {
 			out = append(out, Limit{c.Cache, true, "No instance has reported lately."})
+			continue
+		}
+		if !hears(c) {
+			out = append(out, Limit{c.Cache, true, "Its servers are probed, and nobody reports what happens to single keys."})
 			continue
 		}
 		if c.Origin.Budget == 0 {

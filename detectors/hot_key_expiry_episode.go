@@ -2,6 +2,7 @@ package detectors
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/stampede-exporter/stampede-exporter/signal"
@@ -11,10 +12,8 @@ import (
 type hotEpisode struct {
 	started, onset signal.Nanos
 	peak, peakHigh int
-	// coalesced: no process ran two at once. Then they did not fail to
-	// coalesce, there are just many of them.
-	coalesced bool
-	sampled   bool
+	coalescing
+	sampled bool
 	tally
 	whileFresh              uint64
 	instances               int
@@ -47,12 +46,12 @@ func (t *tally) remove(o tally) {
 
 // update replaces what was known of h by what e says now: the latest word on an
 // episode is the best informed.
-func (h *hotEpisode) update(e *signal.Episode) {
+func (h *hotEpisode) update(e *signal.Episode, c *signal.CacheState) {
 	w := e.Window
 	low, high := w.MissPeakBounds()
 	*h = hotEpisode{
 		started: h.started, onset: cmp.Or(e.Onset, e.Started),
-		peak: e.PeakLow, peakHigh: e.PeakHigh, coalesced: coalesced(w), sampled: w.Sampled,
+		peak: e.PeakLow, peakHigh: e.PeakHigh, coalescing: coalescingOf(e, c), sampled: w.Sampled,
 		tally:      tally{1, w.Recomputes.Provoked(), e.Duplicates, e.Wasted},
 		whileFresh: w.WhileFresh, instances: w.Instances(), readersLow: low, readersHigh: high,
 		recompute: meanRecompute(w), ttl: e.TTL, offset: e.Offset,
@@ -60,31 +59,38 @@ func (h *hotEpisode) update(e *signal.Episode) {
 	}
 }
 
-// dogpile returns the peak as far as it counts.
-func (h *hotEpisode) dogpile() int {
-	if h.coalesced {
+// dogpile returns the peak of an episode of k as far as it counts: readers that
+// coalesce in each process did not fail to, there are just many processes.
+func (k *hotKey) dogpile(h *hotEpisode) int {
+	if h.alone && k.coalesced(h) {
 		return 0
 	}
 	return h.peak
 }
 
-// dogpileOf is [hotEpisode.dogpile] of an episode that is not remembered.
-func dogpileOf(e *signal.Episode) int {
-	if coalesced(e.Window) {
+// coalesced reports whether readers coalesced in h, by what the episodes
+// remembered say of each other.
+func (k *hotKey) coalesced(h *hotEpisode) bool {
+	latest, at := []coalescing{h.coalescing}, 0 // h itself may be forgotten
+	for i := range k.episodes {
+		switch x := &k.episodes[i]; {
+		case x.started == h.started:
+		case x.started < h.started:
+			latest = slices.Insert(latest, at, x.coalescing)
+			at++
+		default:
+			latest = append(latest, x.coalescing)
+		}
+	}
+	return proven(latest, at)
+}
+
+// dogpileOf is [hotKey.dogpile] of an episode of a key that is not remembered.
+func dogpileOf(e *signal.Episode, c *signal.CacheState) int {
+	if proven([]coalescing{coalescingOf(e, c)}, 0) {
 		return 0
 	}
 	return e.PeakLow
-}
-
-// coalesced reports whether every process in w ran at most one recompute at a
-// time. A window without Shares is its own only one. If nobody says what ran at
-// once in their own process, it is not known, and taken for false.
-func coalesced(w *signal.Window) bool {
-	most := w.InFlightPeak
-	for i := range w.Shares {
-		most = max(most, w.Shares[i].InFlightPeak)
-	}
-	return most == 1
 }
 
 func meanRecompute(w *signal.Window) time.Duration {

@@ -67,12 +67,12 @@ func (k *hotKey) take(at signal.Nanos, e *signal.Episode, cache *signal.CacheSta
 	}
 	news := mayRaise(at, h, e)
 	k.uncount(h)
-	h.update(e)
+	h.update(e, cache)
 	k.count(h)
 	if news {
 		raised = k.raise(at, h, e, c.judge(at, k, h, e, cache), c)
 	}
-	if a := k.alarm; a != nil && h.dogpile() >= c.keepsOpen(a.severity) {
+	if a := k.alarm; a != nil && k.dogpile(h) >= c.keepsOpen(a.severity) {
 		a.quietSince = max(a.quietSince, min(e.Window.End, at))
 		if h.started >= a.since {
 			a.onset = min(a.onset, h.onset)
@@ -135,7 +135,7 @@ func (k *hotKey) uncount(h *hotEpisode) {
 func (k *hotKey) recurrences(peak int) int {
 	n := 0
 	for i := range k.episodes {
-		if k.episodes[i].dogpile() >= peak {
+		if k.dogpile(&k.episodes[i]) >= peak {
 			n++
 		}
 	}
@@ -157,7 +157,7 @@ func (k *hotKey) raise(at signal.Nanos, h *hotEpisode, e *signal.Episode, v verd
 	}
 	first := h
 	if v.cause == causeRecurrence {
-		first = &k.episodes[slices.IndexFunc(k.episodes, func(h hotEpisode) bool { return h.dogpile() >= c.TicketPeak })]
+		first = &k.episodes[slices.IndexFunc(k.episodes, func(h hotEpisode) bool { return k.dogpile(&h) >= c.TicketPeak })]
 	}
 	k.alarm = &hotAlarm{
 		severity: v.severity, priority: v.priority, cause: v.cause,
@@ -180,7 +180,7 @@ func (k *hotKey) findWorst() {
 	}
 	for i := range k.episodes {
 		h := &k.episodes[i]
-		if h.started >= a.since && (a.worst.started == 0 || h.dogpile() > a.worst.dogpile()) {
+		if h.started >= a.since && (a.worst.started == 0 || k.dogpile(h) > k.dogpile(&a.worst)) {
 			a.worst = *h
 		}
 	}

@@ -33,11 +33,11 @@ func (v verdict) worseThan(s Severity, priority int) bool {
 func (c *HotKeyExpiryConfig) judge(at signal.Nanos, k *hotKey, h *hotEpisode, e *signal.Episode, cache *signal.CacheState) verdict {
 	budget := budgetOf(cache)
 	switch {
-	case h.dogpile() >= c.pageAt(budget) && budget == 0 && coldStart(at, e, cache, c.ColdStart):
+	case k.dogpile(h) >= c.pageAt(budget) && budget == 0 && coldStart(at, e, cache, c.ColdStart):
 		return verdict{Ticket, 0, causeColdStart}
-	case h.dogpile() >= c.pageAt(budget):
+	case k.dogpile(h) >= c.pageAt(budget):
 		return verdict{Page, c.priority(h.peak, budget), causePeak}
-	case h.dogpile() >= c.TicketPeak && k.recurrences(c.TicketPeak) >= c.TicketEpisodes:
+	case k.dogpile(h) >= c.TicketPeak && k.recurrences(c.TicketPeak) >= c.TicketEpisodes:
 		return verdict{Ticket, 0, causeRecurrence}
 	}
 	return verdict{}
@@ -71,7 +71,7 @@ func (c *HotKeyExpiryConfig) priority(peak, budget int) int {
 // began no instance had been up for as long as young, and nobody had a value for
 // the key.
 func coldStart(at signal.Nanos, e *signal.Episode, cache *signal.CacheState, young time.Duration) bool {
-	if !reporting(cache) || e.KnownBefore || cache.UptimeMax-at.Sub(e.Started) >= young {
+	if !hears(cache) || e.KnownBefore || cache.UptimeMax-at.Sub(e.Started) >= young {
 		return false
 	}
 	r := &e.Window.Recomputes
@@ -80,7 +80,11 @@ func coldStart(at signal.Nanos, e *signal.Episode, cache *signal.CacheState, you
 }
 
 // reporting reports whether silence about a cache means that nothing happened.
-func reporting(c *signal.CacheState) bool { return c != nil && c.Instances > 0 }
+func reporting(c *signal.CacheState) bool { return c != nil && c.Instances+c.Probes > 0 }
+
+// hears reports whether silence about a single key of a cache means that nothing
+// happened to it.
+func hears(c *signal.CacheState) bool { return c != nil && c.Instances+c.Watching > 0 }
 
 // mayRaise reports whether e, of which h was known before, is news. What is
 // late is not: it improves the evidence.

@@ -64,8 +64,13 @@ func TestHotKeyExpiryPages(t *testing.T) {
 			tick: tick(second, burst(0, 19, func(e *episode) { e.PeakHigh = 400; e.Window.Sampled = true })),
 		},
 		{
-			name: "instances that each run one at a time are not a dogpile",
+			name: "instances that each run one at a time are not a dogpile if their readers met",
 			tick: tick(second, burst(0, 200, coalesced)),
+		},
+		{
+			name: "they are one if no two readers met anywhere",
+			tick: tick(second, burst(0, 200, coalesced, func(e *episode) { e.Window.MissPeak = 1 })),
+			want: []string{"1s page/1"},
 		},
 		{
 			name: "one instance among them that runs two makes it one",
@@ -185,8 +190,15 @@ func TestHotKeyExpiryThatRecursIsATicket(t *testing.T) {
 			},
 		},
 		{
-			name:  "instances that each run one at a time do not count",
-			ticks: ticks{tick(second, burst(0, 9, coalesced)), tick(minute, burst(minute-second, 9, coalesced)), tick(2*minute, burst(2*minute-second, 9, coalesced))},
+			name: "instances that each run one at a time do not count if they coalesce",
+			ticks: in(ticks{tick(second, burst(0, 9, coalesced)), tick(minute, burst(minute-second, 9, coalesced)), tick(2*minute, burst(2*minute-second, 9, coalesced))},
+				claims(signal.Claims{Protection: []string{signal.ProtectSingleFlight}})),
+		},
+		{
+			name: "nine of 1,000 instances are each alone by chance",
+			ticks: in(ticks{tick(second, burst(0, 9, coalesced)), tick(minute, burst(minute-second, 9, coalesced)), tick(2*minute, burst(2*minute-second, 9, coalesced))},
+				fleetOf(1000)),
+			want: []string{"2m0s ticket"},
 		},
 		{
 			name:  "both figures are configurable",

@@ -131,6 +131,9 @@ const overlapSlack = 100 * time.Millisecond
 // overlapped raises two holders that were at work at once.
 func (d *lockLost) overlapped(at signal.Nanos, e *signal.Episode, c *signal.CacheState) {
 	w := e.Window
+	if w.Unknown.Has(signal.UnknownLocks) { // whose recompute is whose was inferred
+		return
+	}
 	if w.Locks.Acquired < 2 || w.Recomputes.Provoked() > w.Locks.Acquired {
 		return
 	}

@@ -100,7 +100,7 @@ func TestWhatSystemsDoIsCalledByItsName(t *testing.T) {
 			name:   "a flush at 240/s with four attempts is a storm first, and a loop then",
 			system: lookAside(func(s *system) { s.rate, s.attempts = 240, 4; s.events = []event{when(began, flush)} }), ends: 0,
 			want: map[string]expected{
-				"retry-storm": {"page/2", 15 * second, 25 * second}, "metastable-loop": loop,
+				"retry-storm": {"page/2 page/1", 15 * second, 25 * second}, "metastable-loop": loop,
 				"budget-exceeded": {"page/2", 60 * second, 4 * minute},
 			},
 		},
@@ -117,7 +117,7 @@ func TestWhatSystemsDoIsCalledByItsName(t *testing.T) {
 				s.events = []event{when(began, rate(300)), when(began+15*second, rate(120)), when(began+5*minute, rate(50))}
 			}), ends: 1,
 			want: map[string]expected{
-				"retry-storm":     {"page/2 cleared", 15 * second, 35 * second},
+				"retry-storm":     {"page/2 page/1 cleared", 15 * second, 35 * second},
 				"metastable-loop": {"page/1 cleared", 75 * second, 90 * second},
 			},
 		},
@@ -139,7 +139,7 @@ func TestWhatSystemsDoIsCalledByItsName(t *testing.T) {
 			}), ends: 0,
 			want: map[string]expected{
 				"overload":        {"page/2 page/1 cleared", 30 * second, 45 * second},
-				"retry-storm":     {"page/2", 15 * second, 45 * second},
+				"retry-storm":     {"page/2 page/1", 15 * second, 45 * second},
 				"budget-exceeded": {"page/2", 60 * second, 2 * minute},
 				"metastable-loop": {"page/1", 3 * minute, 3*minute + 15*second},
 			},
@@ -158,7 +158,7 @@ func TestWhatSystemsDoIsCalledByItsName(t *testing.T) {
 				s.events = []event{when(began, slowness(450*ms)), when(began+10*second, slowness(100*ms))}
 			}), ends: 0,
 			want: map[string]expected{
-				"retry-storm":     {"page/2", 15 * second, 30 * second},
+				"retry-storm":     {"page/2 page/1", 15 * second, 30 * second},
 				"metastable-loop": {"page/1", 60 * second, 75 * second},
 			},
 		},

@@ -17,7 +17,7 @@ var massInvalidationDoc = Doc{
 	Meaning: "Many values vanished before their time, all at once: the cache was flushed or restarted, a node was lost, memory ran out and it evicts, or somebody deleted keys by the thousand. " +
 		"Readers fall through to the origin, at many times the rate it usually sees.",
 	Signal: "Misses a second of a cache against what is normal for it, and keys that are gone anywhere in the fleet by what became of their values: " +
-		"gone before they were to expire (evicted, flushed, deleted), or not. What cache servers count as evicted goes along as evidence.",
+		"gone before they were to expire (evicted, flushed, deleted), or not. What cache servers count as evicted, and that one was flushed or started anew, goes along as evidence.",
 	Condition: "Pages when misses have jumped to five times what is normal, at least 100 different keys have been lost within 5 s, and they are at least half of the keys that are gone. " +
 		"The page is of priority 1 if the origin is saturated. Clears when for 60 s fewer than 10 keys have been lost within 5 s, and misses have stayed below half of that jump; or no key has been lost for 10 minutes.",
 	Why: "The jump is found by a cumulative sum of log-likelihoods (Page's CUSUM) for Poisson rates: at 13.3 = ln(600,000) and seconds as bins it alarms wrongly once a week at most, and takes a second or two to notice. " +
@@ -75,7 +75,7 @@ type massInvalidation struct {
 	c       MassInvalidationConfig
 	demand  demand
 	losses  map[string]*loss // by cache
-	evicted rolling[uint64]  // by all servers' count
+	servers rolling[serverLoss]
 	alarms  *alarms
 	limits  []Limit
 }
@@ -89,7 +89,7 @@ func NewMassInvalidation(c MassInvalidationConfig) (Detector, error) {
 	return &massInvalidation{
 		c:       c,
 		losses:  map[string]*loss{},
-		evicted: rolling[uint64]{span: lossWindow + maxGap},
+		servers: rolling[serverLoss]{span: lossWindow + maxGap},
 		alarms:  newAlarms(&massInvalidationDoc, c.ClearAfter, "hardly any value has been lost"),
 	}, nil
 }
@@ -122,14 +122,15 @@ func (d *massInvalidation) Observe(t *signal.Tick) []Finding {
 	return out
 }
 
-// count adds up what the cache servers have evicted. A probe reports under a
-// name of its own, so which of them holds which cache is not known.
+// count adds up what the cache servers have lost. A probe reports under a name of
+// its own, so which of them holds which cache is not known.
 func (d *massInvalidation) count(t *signal.Tick) {
-	var n uint64
+	var n serverLoss
 	for i := range t.Caches {
-		n += t.Caches[i].Evicted
+		c := &t.Caches[i]
+		n.add(serverLoss{c.Evicted, c.Flushed, c.Restarted})
 	}
-	d.evicted.add(t.At, d.demand.took, n)
+	d.servers.add(t.At, d.demand.took, n)
 }
 
 func (d *massInvalidation) loss(cache string) *loss {

@@ -19,7 +19,9 @@ const (
 type loss struct {
 	misses cusum
 	recent rolling[signal.Lookups]
-	seen   signal.Nanos
+	// partial: hits are not seen, only misses are.
+	partial bool
+	seen    signal.Nanos
 
 	jump   bool         // misses have jumped
 	gone   fates        // keys, over the latest window
@@ -39,7 +41,7 @@ func newLoss(c *MassInvalidationConfig) *loss {
 // look takes in a tick that is about the time took. What is normal is left as it
 // is while there is a finding.
 func (l *loss) look(at signal.Nanos, took time.Duration, k *cacheDemand, c *signal.CacheState, open bool, cfg *MassInvalidationConfig) {
-	l.seen = at
+	l.seen, l.partial = at, c.Unknown.Has(signal.UnknownHits)
 	l.recent.add(at, took, c.Lookups)
 	l.jump = l.misses.look(float64(c.Lookups.Misses), took, open)
 	l.gone = k.gone.since(at.Add(-lossWindow))
@@ -113,15 +115,10 @@ func (d *massInvalidation) evidence(at signal.Nanos, o *originDemand, l *loss) [
 	e.add("misses", l.rate, "{miss}/s", fmt.Sprintf("over %v", lossWindow))
 	e.add("misses.normal", l.misses.normal(), "{miss}/s", fmt.Sprintf("what %g times as many are held against", d.c.Factor))
 	e.add("jump", l.misses.sum, "1", fmt.Sprintf("log-likelihood that misses rose so far; alarms at %g", d.c.Alarm))
-	if reads, _ := l.window(at); reads.Total() > 0 {
+	if reads, _ := l.window(at); reads.Total() > 0 && !l.partial {
 		e.add("hit_ratio", ratio(float64(reads.Hits+reads.Stale), float64(reads.Total()), 0), "1", fmt.Sprintf("over %v", lossWindow))
 	}
-	var evicted uint64
-	samples, _ := d.evicted.since(at.Add(-lossWindow))
-	for _, s := range samples {
-		evicted += s.v
-	}
-	e.addPositive("server.evicted", float64(evicted), "{key}", "by the count of all cache servers that are probed, in the same time")
+	d.serverEvidence(at, &e)
 	if o.budget > 0 {
 		e.add("running", float64(o.running()), "{recompute}", "now, those that queue included")
 		e.add("budget", float64(o.budget), "{recompute}", "as declared for "+o.name.String())
@@ -131,4 +128,29 @@ func (d *massInvalidation) evidence(at signal.Nanos, o *originDemand, l *loss) [
 		o.speed.tell(&e)
 	}
 	return e
+}
+
+// serverLoss is what cache servers have lost, by their own count.
+type serverLoss struct{ evicted, flushed, restarted uint64 }
+
+func (s *serverLoss) add(o serverLoss) {
+	s.evicted += o.evicted
+	s.flushed += o.flushed
+	s.restarted += o.restarted
+}
+
+// serverEvidence adds what cache servers say. A flush or a restart comes before
+// the misses, so it is looked for a little longer.
+func (d *massInvalidation) serverEvidence(at signal.Nanos, e *evidenceList) {
+	since := func(span time.Duration) (sum serverLoss) {
+		samples, _ := d.servers.since(at.Add(-span))
+		for _, s := range samples {
+			sum.add(s.v)
+		}
+		return sum
+	}
+	before := since(lossWindow + maxGap)
+	e.addPositive("server.flushed", float64(before.flushed), "{command}", fmt.Sprintf("that drop all keys, on all cache servers that are probed, in %v", lossWindow+maxGap))
+	e.addPositive("server.restarted", float64(before.restarted), "{server}", "of all that are probed, in the same time")
+	e.addPositive("server.evicted", float64(since(lossWindow).evicted), "{key}", fmt.Sprintf("by the count of all cache servers that are probed, in %v", lossWindow))
 }

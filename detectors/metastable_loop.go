@@ -18,7 +18,8 @@ var metastableLoopDoc = Doc{
 		"and the share of reads that got an answer; all against what is usual for the hour. " +
 		"And what from outside may explain trouble, for ten minutes at most: instances that were just started, servers that evict, an origin that fails or slows down while it is not full; and more load, for as long as it lasts.",
 	Condition: "Pages (priority 1) when for 60 s after the last thing that could explain it, or three client timeouts, or twice the time a loop-free system would need to drain, all of this has held: " +
-		"at most 0.9 of the usual goodput over 10 s and over 60 s; 1.5 attempts for each first one, or at most 0.7 of the usual hit ratio, and 0.1 below it, while at most half of the recomputes make a value; " +
+		"at most 0.9 of the usual goodput over 10 s and over 60 s; 1.5 attempts for each first one, or at most 0.7 of the usual hit ratio, and 0.1 below it, while at most half of the recomputes make a value " +
+		"and there are some (one a second, or half of what the origin can run at once); " +
 		"no more load than before by 10 %; and at most 0.9 of the origin would be used by this load with a warm cache and no retries. " +
 		"It waits while the hit ratio rises and most recomputes succeed. Clears when for 5 minutes goodput is 0.95 of usual, attempts are at most 1.1, and the hit ratio is 0.95 of usual or the other two have held for half an hour. " +
 		"If the origin's budget is not declared, the same load must have been carried well within the last day.",
@@ -27,7 +28,8 @@ var metastableLoopDoc = Doc{
 		"goodput from 1.00 to 0.03 for as long as it was watched, with seven attempts a second turned into 651; at one attempt it was back in 9 s. At 480 a second, one attempt was enough where results that come too late do not fill the cache, and 130 a second for 20 s ended it. " +
 		"What all loops had in common was that hardly a recompute filled anything, while attempts stood far above first ones or misses far above the usual. What recovered did so within 11 s, and without retries the origin drained within seconds of the load falling; hence the 60 s.",
 	Traps: "An origin that has become slow and stays full looks the same: its recompute time can be told only while it is not full. Retries that are not reported as such count as load, and more load is a cause from outside. " +
-		"Readers that poll the cache while they wait for a lock lower the goodput, and so do reads that never lead to a recompute; both are usual, and measured against that. Hedged requests amplify without harm, and do not fire.",
+		"Readers that poll the cache while they wait for a lock lower the goodput, and so do reads that never lead to a recompute; both are usual, and measured against that. " +
+		"If a lock is never given back nobody is served either, but the origin rests (orphaned-lock). Hedged requests amplify without harm, and do not fire.",
 	Advice: "Cut the load below what the origin can bear, now: shed readers with a quick refusal that clients do not retry, and turn retries off; serve stale values if you can. Let recomputes that finish late fill the cache. " +
 		"Warm the keys that are read most, then let readers back step by step, never more than the admission target in the evidence, which rises as attempts fall and the cache fills.",
 	MayPage: true,
@@ -117,7 +119,14 @@ func (d *metastableLoop) troubled(o *origin) bool {
 		return false
 	}
 	cold := f.hitRatio() <= min(d.c.HitRatio*o.usual.hits, o.usual.hits-leastDrop) && f.fillSuccess() <= d.c.FillSuccess
-	return cold || f.amplification() >= d.c.Amplification
+	return cold && o.labours(f) || f.amplification() >= d.c.Amplification
+}
+
+// labours reports whether the origin works, or is asked in vain. Where it rests
+// while readers get nothing they wait for something else, such as a lock whose
+// holder is gone, and nothing that they do keeps the cache cold.
+func (o *origin) labours(f *flow) bool {
+	return f.ended >= enoughReads/2 || f.concurrency() >= max(1, float64(o.budget)/2)
 }
 
 // settled reports that readers are served, and without retries.

@@ -45,6 +45,8 @@ func TestMetastableLoopHoldsWhatSustainsTroubleForAMinute(t *testing.T) {
 		{"a cold cache that nothing fills", stuck(), []string{"1m4s page/1"}},
 		{"a cold cache that just over half of the recomputes fill", stuck(func(x *traffic) { x.ok, x.late = 46, 44 }), nil},
 		{"a hit ratio just above 0.7 of usual", stuck(func(x *traffic) { x.hits, x.misses, x.requests, x.attempts = 64, 36, 36, 36 }), nil},
+		{"a cold cache whose origin rests: readers wait for something else", stuck(func(x *traffic) { x.requests, x.attempts, x.late, x.running = 0, 0, 0, 0 }), nil},
+		{"one that is asked once a second, in vain", stuck(func(x *traffic) { x.requests, x.attempts, x.late, x.running = 1, 1, 1, 0 }), []string{"1m10s page/1"}},
 		{"retries in vain", stormy(), []string{"1m5s page/1"}},
 		{"retries just below 1.5 for each first attempt", stormy(func(x *traffic) { x.attempts = 29 }), nil},
 		{"hedged requests, which succeed", stormy(func(x *traffic) { x.attempts, x.ok, x.late = 40, 20, 20 }), nil},
@@ -66,7 +68,7 @@ func TestMetastableLoopWaitsForWhatMayExplainIt(t *testing.T) {
 		l.run(90, stuck()).check(t, "4m3s page/1")
 	})
 	t.Run("so does a demand that a warm cache could not meet", func(t *testing.T) {
-		// 1,000 reads a second of which one in ten misses, of an origin that does 81.
+		// 1,000 reads a second of which one in ten misses, of an origin that does 80.
 		busy := stuck(func(x *traffic) { x.hits, x.misses, x.requests, x.attempts, x.late = 0, 1000, 1000, 1000, 1000 })
 		newLoop(t).learn().run(300, busy).check(t)
 	})
@@ -102,7 +104,7 @@ func TestMetastableLoopWaitsForWhatMayExplainIt(t *testing.T) {
 	t.Run("twice the time a loop-free system needs to drain counts if that is longer", func(t *testing.T) {
 		// 2,992 wait, and some 65 a second can be served beside this load: 45 s.
 		full := stuck(func(x *traffic) { x.running = 3000 })
-		newLoop(t).learn().run(30, queued).run(150, full).check(t, "2m2s page/1")
+		newLoop(t).learn().run(30, queued).run(150, full).check(t, "2m3s page/1")
 	})
 	t.Run("but not what waited long ago", func(t *testing.T) {
 		newLoop(t).learn().run(30, queued).run(900, usually()).run(90, stuck()).check(t, "16m34s page/1")
@@ -162,6 +164,11 @@ func TestMetastableLoopSaysWhatItDoesNotKnow(t *testing.T) {
 		}
 	})
 	t.Run("a young baseline is said to be one", func(t *testing.T) {
+		// A short ailment costs itself, and not the minute it is in.
+		short := newLoop(t).run(20, usually(func(x *traffic) { x.change = uptime(10 * second) })).run(5*60+1, usually())
+		if diff := cmp.Diff([]string{strings.Replace(young, "6", "5", 1)}, reasons(short.d)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
 		if diff := cmp.Diff([]string{young}, reasons(newLoop(t).learn().d)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}

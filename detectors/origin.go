@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stampede-exporter/stampede-exporter/signal"
 )
@@ -31,6 +32,9 @@ func (n originName) String() string {
 	return "origin " + n.origin
 }
 
+// label returns what to call it in a metric.
+func (n originName) label() string { return cmp.Or(n.origin, n.cache) }
+
 // undeclared says what is missing if an origin has no budget.
 func (n originName) undeclared() string {
 	name := cmp.Or(n.origin, "NAME")
@@ -41,10 +45,20 @@ func (n originName) undeclared() string {
 	return s + "."
 }
 
+// recompute says where to declare how long a recompute takes.
+func (n originName) recompute() string {
+	if n.origin == "" {
+		return ""
+	}
+	return fmt.Sprintf(" as origins.%s.recompute", n.origin)
+}
+
 // spending is an origin with the caches that spend it, as one tick has them.
 type spending struct {
 	name   originName
 	budget int // the largest that is declared; 0 if none is
+	// takes is the longest recompute time that is declared; 0 if none is.
+	takes  time.Duration
 	caches []*signal.CacheState
 }
 
@@ -64,6 +78,7 @@ func spendings(t *signal.Tick) []spending {
 			names = append(names, n)
 		}
 		by[n].budget = max(by[n].budget, budgetOf(c))
+		by[n].takes = max(by[n].takes, c.Origin.Recompute)
 		by[n].caches = append(by[n].caches, c)
 	}
 	slices.SortFunc(names, compareOrigins)

@@ -20,7 +20,8 @@ var orphanedLockDoc = Doc{
 	Condition: "Pages on a key when readers have waited at two regular ticks in a row without a sign of work, and the lock is older than the 99.9th percentile of the cache's recomputes, by a second unless all but one of at least 5 instances are heard to wait " +
 		"(of at least 20 in the last half hour to hour; before that, three times the longest there was, and half the declared life of a lock at most; before the first, that half). " +
 		"The lock's age counts from when its holder said it took it, else from when readers began to wait. It is a ticket if an instance still says it holds the lock, or if nobody said who took it and it has never been seen who does; " +
-		"and nothing is found if holders of the cache's locks often do not report. Of priority 1 if at least 100 readers wait. Clears 5 minutes after the last sign of it.",
+		"and if only a probe of the cache server tells of the lock, until it is three times as old. " +
+		"Nothing is found if holders of the cache's locks often do not report. Of priority 1 if at least 100 readers wait. Clears 5 minutes after the last sign of it.",
 	Why: "A holder that is alive reports every second; one missing report is a packet that came late, two are not. Of healthy recomputes one in 1,000 outlives the percentile, and it is mistaken for an orphan only if its reports are lost at that moment too: " +
 		"at 1 % of lost reports that is once in 10 million recomputes for two in a row. From 20 samples the percentile is the longest of them, which the next exceeds once in 21 times: once in 200,000 recomputes. " +
 		"A report that readers wait can be a second old; if nobody but the holder is missing from those who wait, no report was lost and the second is not needed. At 300 reads a second and recomputes of at most 1.8 s that pages at 500 to 890 parked readers; the 5 s the lock lives would park 1,500. " +
@@ -136,6 +137,10 @@ const (
 	// attendance is the least fleet of which it says something that all but
 	// one are heard.
 	attendance = 5
+	// unseenHolder is how many times the longest recompute a lock must be old
+	// to page, if only the server tells of it: a holder that works would look
+	// the same, and one in 1,000 takes longer than that longest.
+	unseenHolder = 3
 )
 
 // lag returns how long ago the readers of w may have stopped waiting without
@@ -180,6 +185,10 @@ func (d *orphanedLock) judge(at signal.Nanos, v *vigil, k *signal.KeyState, c *s
 	case w.Locks.Held > 0:
 		y.severity, y.priority = Ticket, 0
 		y.summary = fmt.Sprintf("%s: readers wait for a lock that is held for %.1f s, and its holder recomputes nothing.", placeOf(w.Key, w.Cache), age.Seconds())
+	case w.Unknown.Has(signal.UnknownLocks) && age <= unseenHolder*(limit+reportEvery):
+		// Whoever holds it could not be seen at work if it were.
+		y.severity, y.priority = Ticket, 0
+		y.summary = fmt.Sprintf("%s: up to %s for a lock taken %.1f s ago, and nobody has stored a value.", placeOf(w.Key, w.Cache), waitFor(readers), age.Seconds())
 	case !v.known && d.trust[w.Cache].doubtful():
 		return
 	case !v.known && d.trust[w.Cache].unheard():

@@ -51,6 +51,13 @@ func everybody(n int) keyOption {
 	}
 }
 
+// fromServer is of a probe, which sees neither who holds a lock nor a recompute that
+// runs.
+func fromServer(k *signal.KeyState) {
+	k.Window.Unknown |= signal.UnknownStarts | signal.UnknownLocks
+	k.Window.Intervals = nil
+}
+
 func inferredStarts(k *signal.KeyState) { k.Window.Unknown |= signal.UnknownStarts }
 
 // healthy is a wait that ends well: somebody took the lock and recomputed.
@@ -92,6 +99,8 @@ func TestOrphanedLock(t *testing.T) {
 			keyTick(63*second, key(63*second, locks(signal.Locks{Attempts: 9}), func(k *signal.KeyState) { k.Window.MissPeak = 2 })),
 		}), []string{"1m3s page/2"}},
 		{"a lock that is held by one who does nothing is a ticket", slices.Concat(usual(), parkedFor(61*second, 65*second, held(60*second))), []string{"1m3s ticket"}},
+		{"a lock that only a probe tells of is a ticket, and pages when it is three times as old", slices.Concat(usual(),
+			ticks{parked(61*second, acquired, fromServer)}, parkedFor(62*second, 75*second, fromServer)), []string{"1m3s ticket", "1m8s page/1"}},
 		{"unless it could not be seen", slices.Concat(usual(), parkedFor(61*second, 65*second, held(60*second), inferredStarts)), nil},
 		{"where recomputes are inferred, readers who wait are none", slices.Concat(usual(), crash(runs(9, 61*second), inferredStarts)), []string{"1m3s page/1"}},
 		{"a lock that changes hands is young again", slices.Concat(usual(), parkedFor(61*second, 61*second, runs(2, 60*second)),

@@ -16,10 +16,11 @@ var overloadDoc = Doc{
 	Title:   "Plain overload",
 	Meaning: "Readers want more than the origin can give, even with the cache as warm as usual and without a retry. There is no loop to break: it passes as soon as the load falls or the origin gets room, and not before.",
 	Signal:  "Reads of users per second times the usual miss ratio and recompute time, against what the origin can run at once; recomputes that run or wait; and the share of reads that get an answer.",
-	Condition: "Opens a ticket when for 30 s the load would have used more than 0.9 of the origin with a warm cache and no retries, and recomputes took up 0.9 of it or more; " +
+	Condition: "Opens a ticket when for 30 s the load would have used more than 0.9 of the origin with a warm cache and no retries, and it showed: recomputes took up 0.9 of it or more, and either the origin needed 2 s or more for those that ran or waited, or readers were harmed; " +
 		"or when that use was less, but the origin was full and readers were harmed with hardly a retry (1.1) and 0.9 of the usual hit ratio, so that it must have lost speed or room. " +
 		"Pages when during that goodput was at most 0.9 of usual over 10 s and over 60 s, for 15 s: of priority 1 if it was at most half. Clears when that use has been at most 0.8 for 2 minutes, or readers were served as usual by an origin that was not full.",
 	Why: "In a fluid model of an origin that does 1,000 a second, 1,200 for two minutes and then 600 came back by itself without retries, and with one or two did not: what the load would cost without amplification tells the two apart (Bronson et al., HotOS 2021). " +
+		"A cache whose values live for a fixed time has a higher hit ratio the more it is read, so that the usual one would overstate what many readers ask for: the present one counts if it is better. And a full origin that nobody waits for is well used; who only looks for room will find it in budget-exceeded. " +
 		"On a real one without retries the queue was gone a second after the load fell. 0.9 and not 1, because the time one recompute takes is known to 9 % from its histogram.",
 	Traps: "An origin that is slow for a reason of its own looks as if its readers had become more. A retry storm or a loop that goes on is told apart by what the load would cost without it, and is the business of those detectors. " +
 		"What is usual for the cache may have changed for good, with a deploy that reads other keys.",
@@ -35,6 +36,9 @@ type OverloadConfig struct {
 	// cache and no retries, beyond which it is overloaded, 0.1 to 10. Default
 	// 0.9.
 	Use float64 `yaml:"use,omitempty"`
+	// Backlog is how long the origin must need for the recomputes that run or
+	// wait, if readers are not harmed: 100ms to 1h. Default 2s.
+	Backlog time.Duration `yaml:"backlog,omitempty"`
 	// Goodput is the share of the usual goodput at or below which readers are
 	// harmed, 0.1 to 0.99. Default 0.9.
 	Goodput float64 `yaml:"goodput,omitempty"`
@@ -49,6 +53,7 @@ type OverloadConfig struct {
 
 func (c OverloadConfig) withDefaults() OverloadConfig {
 	c.Use = cmp.Or(c.Use, 0.9)
+	c.Backlog = cmp.Or(c.Backlog, 2*time.Second)
 	c.Goodput = cmp.Or(c.Goodput, 0.9)
 	c.TicketAfter = cmp.Or(c.TicketAfter, 30*time.Second)
 	c.PageAfter = cmp.Or(c.PageAfter, 15*time.Second)
@@ -59,6 +64,7 @@ func (c OverloadConfig) withDefaults() OverloadConfig {
 func (c OverloadConfig) validate() error {
 	return cmp.Or(
 		within("use", c.Use, 0.1, 10),
+		within("backlog", c.Backlog, 100*time.Millisecond, time.Hour),
 		within("goodput", c.Goodput, 0.1, 0.99),
 		within("ticket_after", c.TicketAfter, time.Second, time.Hour),
 		within("page_after", c.PageAfter, time.Second, time.Hour),
@@ -72,6 +78,8 @@ type overload struct {
 	c       OverloadConfig
 	alarms  *alarms
 	reasons []Limit
+
+	measures []Measure
 }
 
 // overloadState is what the detector thinks of one origin.
@@ -80,7 +88,8 @@ type overloadState struct {
 	over, harms lasting
 }
 
-// NewOverload returns the overload detector. It is a [Limited] and a [Stateful].
+// NewOverload returns the overload detector. It is a [Limited], a
+// [Stateful] and a [Measured].
 func NewOverload(c OverloadConfig) (Detector, error) {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
@@ -101,7 +110,11 @@ func (d *overload) Observe(t *signal.Tick) []Finding {
 		return nil
 	}
 	caches := cachesOf(t)
+	d.measures = nil
 	for o := range d.look(t, d.isOpen) {
+		if o.live {
+			d.measures = append(d.measures, o.measures()...)
+		}
 		switch {
 		case o.live && o.known && o.budget > 0:
 			d.judge(t.At, o)
@@ -136,7 +149,11 @@ func (d *overload) judge(at signal.Nanos, o *watched[overloadState]) {
 // wanted reports that the load is more than the origin can do, whatever the
 // cache and retries are like, and that it shows.
 func (d *overload) wanted(o *origin) bool {
-	return o.counterfactual(&o.last10) > d.c.Use && o.last10.use(o.budget) >= fullAt
+	f := &o.last10
+	if o.counterfactual(f) <= d.c.Use || f.use(o.budget) < fullAt {
+		return false
+	}
+	return f.concurrency() >= d.c.Backlog.Seconds()*o.ceiling() || o.goodBelow(f, d.c.Goodput)
 }
 
 // degraded reports that the origin does less than it could before: it is full

@@ -32,7 +32,7 @@ const (
 // kept: the durations of times when the origin was free, and what it got done
 // per second while it was saturated, which is c recomputes per recompute time.
 type pace struct {
-	free   [2]signal.Durations // the latest, and those before
+	free   [2]timings // the latest, and those before
 	turned signal.Nanos
 
 	served float64 // recomputes that ended well while saturated
@@ -68,7 +68,7 @@ func (p *pace) learn(at signal.Nanos, took time.Duration, s *spending) {
 		}
 	case !full && !was && work.Busy.Seconds() <= freeBelow*float64(s.budget)*took.Seconds():
 		p.turn(at)
-		p.free[0].Add(&work.Durations)
+		p.free[0].observe(&work)
 	}
 }
 
@@ -77,7 +77,7 @@ func (p *pace) turn(at signal.Nanos) {
 	if at.Sub(p.turned).Abs() < paceKeep/2 || p.free[0].Count() < paceSamples {
 		return
 	}
-	p.free[1], p.free[0], p.turned = p.free[0], signal.Durations{}, at
+	p.free[1], p.free[0], p.turned = p.free[0], timings{}, at
 }
 
 // speed is what an origin can do.
@@ -87,6 +87,9 @@ type speed struct {
 	// byThroughput: the mean was told from what the origin got done while it
 	// was saturated.
 	byThroughput bool
+	// declared: nobody has measured it, and the operator or the application
+	// says so.
+	declared bool
 }
 
 // known reports whether the mean is.
@@ -100,17 +103,20 @@ func (s speed) cost(n float64, budget int) time.Duration {
 // perSecond returns how many recomputes an origin of that budget does.
 func (s speed) perSecond(budget int) float64 { return float64(budget) / s.mean.Seconds() }
 
-// speed returns what is known of an origin of that budget.
-func (p *pace) speed(budget int) speed {
+// speed returns what is known of an origin of that budget, or else what is
+// declared: how long a recompute takes, if that is not zero.
+func (p *pace) speed(budget int, takes time.Duration) speed {
 	h := p.free[0]
-	h.Add(&p.free[1])
+	h.join(&p.free[1])
 	switch {
 	case budget <= 0:
 		return speed{}
 	case h.Count() >= paceSamples:
-		return speed{mean: meanOf(&h), p50: middle(h.Quantile(0.5)), p99: middle(h.Quantile(0.99))}
+		return speed{mean: h.mean(), p50: middle(h.Quantile(0.5)), p99: middle(h.Quantile(0.99))}
 	case p.served >= paceSamples && p.busy >= paceBusy.Seconds():
 		return speed{mean: time.Duration(float64(budget) * p.busy / p.served * float64(time.Second)), byThroughput: true}
+	case takes > 0:
+		return speed{mean: takes, declared: true}
 	}
 	return speed{}
 }
@@ -134,7 +140,10 @@ func meanOf(h *signal.Durations) time.Duration {
 // tell adds what is known to a list of evidence.
 func (s speed) tell(l *evidenceList) {
 	note := "a recompute while the origin is free, on average"
-	if s.byThroughput {
+	switch {
+	case s.declared:
+		note = "a recompute, as declared"
+	case s.byThroughput:
 		note = "a recompute, by what the saturated origin gets done"
 	}
 	l.add("recompute.mean", s.mean.Seconds(), "s", note)

@@ -17,7 +17,7 @@ var retryStormDoc = Doc{
 	Meaning: "Recomputes fail, their callers try again at once, and the origin gets half as much work again or more, most of it in vain. " +
 		"It may pass; if it does not within about a minute it has become a metastable loop.",
 	Signal: "Attempts on the origin for each first attempt, as applications report them, the share of first attempts that come to a good end, and the share of users' reads that get an answer.",
-	Condition: "Pages (priority 2) when for 15 s there were 1.5 attempts or more for each first one, at least 20 first ones in 10 s, at most 0.9 of first ones came to a good end, and goodput was at most 0.9 of usual. " +
+	Condition: "Pages (priority 2) when for 15 s there were 1.5 attempts or more for each first one, at least 20 first ones in 10 s, at most 0.9 of first ones came to a good end, and goodput was at most 0.9 of usual; of priority 1 once that has lasted for 60 s, by when a spike is over. " +
 		"Opens a ticket when all but the last held for a minute: the cache still hides it from readers. Clears when for 5 minutes there were at most 1.1 attempts for each first one and 0.95 of reads, against what is usual, or of first attempts ended well.",
 	Why: "Clients with a retry budget of 10 % (Google's SRE book, chapter 21; gRPC's retry throttling) stay at or below 1.1 to 1.2 attempts even when everything fails; 1.5 says that there is none. " +
 		"Three tries each turn 10,000 failing misses into 30,000 attempts. It is told apart from hedged requests, which also amplify, by the harm: hedges succeed.",
@@ -46,6 +46,9 @@ type RetryStormConfig struct {
 	// default 60s.
 	PageAfter   time.Duration `yaml:"page_after,omitempty"`
 	TicketAfter time.Duration `yaml:"ticket_after,omitempty"`
+	// WorseAfter is how long readers must be harmed for the page to be of
+	// priority 1, PageAfter to 1h. Default 60s, or PageAfter if that is more.
+	WorseAfter time.Duration `yaml:"worse_after,omitempty"`
 	// ClearAfter is how long it must be over before a finding clears, 1s to
 	// 24h. Default 5m.
 	ClearAfter time.Duration `yaml:"clear_after,omitempty"`
@@ -57,6 +60,7 @@ func (c RetryStormConfig) withDefaults() RetryStormConfig {
 	c.MinRequests = cmp.Or(c.MinRequests, 20)
 	c.PageAfter = cmp.Or(c.PageAfter, 15*time.Second)
 	c.TicketAfter = cmp.Or(c.TicketAfter, time.Minute)
+	c.WorseAfter = cmp.Or(c.WorseAfter, max(time.Minute, c.PageAfter))
 	c.ClearAfter = cmp.Or(c.ClearAfter, 5*time.Minute)
 	return c
 }
@@ -68,6 +72,7 @@ func (c RetryStormConfig) validate() error {
 		within("min_requests", c.MinRequests, 1, 1_000_000),
 		within("page_after", c.PageAfter, time.Second, 10*time.Minute),
 		within("ticket_after", c.TicketAfter, time.Second, time.Hour),
+		within("worse_after", c.WorseAfter, c.PageAfter, time.Hour),
 		within("clear_after", c.ClearAfter, time.Second, maxHold),
 	)
 }
@@ -135,10 +140,12 @@ func (d *retryStorm) judge(at signal.Nanos, o *watched[stormState]) {
 	storms := f.requests >= float64(d.c.MinRequests) && f.amplification() >= d.c.Amplification && f.originGoodput() <= d.c.Goodput
 	stormed := s.storms.look(at, storms)
 	harmed := s.harms.look(at, storms && o.goodBelow(f, d.c.Goodput))
-	severity := Info
+	severity, priority := Info, 0
 	switch {
+	case storms && harmed >= d.c.WorseAfter:
+		severity, priority = Page, 1
 	case storms && harmed >= d.c.PageAfter:
-		severity = Page
+		severity, priority = Page, 2
 	case storms && stormed >= d.c.TicketAfter:
 		severity = Ticket
 	}
@@ -148,7 +155,7 @@ func (d *retryStorm) judge(at signal.Nanos, o *watched[stormState]) {
 			cache, _ := o.neediest()
 			s.subject = subject{cache: cache}
 		}
-		d.raise(at, o, severity)
+		d.raise(at, o, severity, priority)
 	case d.isOpen(o) && !d.calm(&o.origin):
 		d.alarms.keep(at, s.subject)
 	}
@@ -160,7 +167,7 @@ func (d *retryStorm) calm(o *origin) bool {
 	return f.amplification() <= 1.1 && (!o.goodBelow(f, 0.95) || f.originGoodput() >= 0.95)
 }
 
-func (d *retryStorm) raise(at signal.Nanos, o *watched[stormState], severity Severity) {
+func (d *retryStorm) raise(at signal.Nanos, o *watched[stormState], severity Severity, priority int) {
 	f, s := &o.last10, &o.own
 	var l evidenceList
 	l.add("amplification", f.amplification(), "1", fmt.Sprintf("attempts for each first one; a storm from %.1f", d.c.Amplification))
@@ -170,9 +177,9 @@ func (d *retryStorm) raise(at signal.Nanos, o *watched[stormState], severity Sev
 	l.add("goodput", f.goodput(), "1", against(o.known, "usual %.2f", o.usual.good)+"; of users' reads")
 	l.addPositive("use", f.use(o.budget), "1", "recomputes that run or wait, over what the origin can run at once")
 	l.addPositive("claimed.attempts", float64(o.claims.Attempts), "{attempt}", "at most, for one request, as declared")
-	priority, harm := 0, "The cache hides it from readers so far."
+	harm := "The cache hides it from readers so far."
 	if severity == Page {
-		priority, harm = 2, fmt.Sprintf("%.0f %% of reads get an answer.", 100*f.goodput())
+		harm = fmt.Sprintf("%.0f %% of reads get an answer.", 100*f.goodput())
 	}
 	d.alarms.raise(at, symptom{
 		subject: s.subject, service: o.service[s.subject.cache], severity: severity, priority: priority,

@@ -21,8 +21,8 @@ func TestRetryStorm(t *testing.T) {
 		want []string
 	}{
 		{"no retries", usually(), nil},
-		{"four attempts in vain page, once readers are harmed", stormy(), []string{"20s page/2"}},
-		{"1.5 attempts do", stormy(func(x *traffic) { x.attempts = 30 }), []string{"25s page/2"}},
+		{"four attempts in vain page, once readers are harmed", stormy(), []string{"20s page/2", "1m5s page/1"}},
+		{"1.5 attempts do", stormy(func(x *traffic) { x.attempts = 30 }), []string{"25s page/2", "1m10s page/1"}},
 		{"fewer do not", stormy(func(x *traffic) { x.attempts = 29 }), nil},
 		{"hedges succeed", stormy(func(x *traffic) { x.attempts, x.ok, x.late = 40, 20, 20 }), nil},
 		{"as many as ever get an answer from the origin", stormy(func(x *traffic) { x.ok, x.late = 19, 61 }), nil},

@@ -13,20 +13,22 @@ const staleOverwriteID = "stale-overwrite"
 
 var staleOverwriteDoc = Doc{
 	ID:    staleOverwriteID,
-	Title: "Stale value written over an invalidation",
-	Meaning: "A recompute read its data, then the key was invalidated because the data changed, and then the recompute stored what it had read. " +
+	Title: "Stale value written over an invalidation, or over a newer one",
+	Meaning: "A recompute read its data, then the data changed, the key was invalidated or written anew, and then the recompute stored what it had read. " +
 		"The cache now holds the old value as if it were new, until it expires or somebody writes again.",
 	Signal: "Within one process: stores whose recompute began before an invalidation that came before the store. " +
-		"Across the fleet: recomputes that began before an invalidation seen by any instance and ended well after it, in a window with a store for each of them.",
+		"Across the fleet: recomputes that began before an invalidation seen by any instance and ended well after it, in a window with a store for each of them; " +
+		"and, where applications tell the versions of what they store, values of a lower version than one that was stored before and is still there.",
 	Condition: "Opens a ticket on a key at the first such store, and pages if its key group is one that was configured as critical. " +
-		"Across instances the invalidation must be more than 100 ms from both ends of the recompute, beyond what clocks were put right by. " +
+		"Across instances the invalidation must be more than 100 ms from both ends of the recompute, and the two stores as far from each other, beyond what clocks were put right by. " +
 		"Clears when it has not been seen for 10 minutes, or two of the key's times to live if that is longer.",
 	Why: "In one process the order of events is known, so one is proof. Across processes it is told by clocks, of which the fleet leaves offsets of up to 100 ms alone. " +
 		"A window counts stores and recomputes but does not pair them: if a of n recomputes that ended well are suspect and s values were stored, at least a - (n - s) stores were stale, and that is what is counted. " +
+		"A version says by itself which value is newer; the same version once more is the same value, and no harm. " +
 		"It is not rare by nature: with one invalidation a minute, and recomputes of 0.4 s that follow each other, 0.7 % of invalidations would be lost. " +
 		"How bad one is depends on the data, which telemetry cannot know: hence a ticket unless told otherwise.",
 	Traps: "The value may be the same, or the data may not have changed in a way that matters. A store that a version or a lease refused must not be reported as one. " +
-		"A value that is out of date because its source was (a replica that lags) looks fine from here. Two recomputes that write in the wrong order without an invalidation are not seen: the signals carry no versions.",
+		"A value that is out of date because its source was (a replica that lags) looks fine from here. Two recomputes that write in the wrong order without an invalidation are not seen unless versions are told. Versions that do not grow with the data (a random one, a clock of each instance) tell nonsense; those that begin anew after a deletion do not.",
 	Advice: "Keep a version with the value and store with one atomic compare-and-set on it; or take a lease on the miss that an invalidation makes void, so that the late store is refused. " +
 		"Until then, give the key a short time to live, or delete it again some seconds after each change. For the value that is wrong now: delete it once more.",
 	MayPage: true,
@@ -108,11 +110,11 @@ func (d *staleOverwrite) Observe(t *signal.Tick) []Finding {
 	}
 	caches := cachesOf(t)
 	for _, k := range sortedKeys(t) {
-		d.look(t.At, k.Window, k.Window.Stores.Stale, k.TTL, 0, caches)
+		d.look(t.At, k.Window, told{k.Window.Stores.Stale, k.Overtaken}, k.TTL, 0, caches)
 	}
 	for _, e := range sortedEpisodes(t) {
 		if e.Final && isNews(t.At, e) {
-			d.look(t.At, e.Window, 0, e.TTL, e.Offset.Abs(), caches)
+			d.look(t.At, e.Window, told{}, e.TTL, e.Offset.Abs(), caches)
 		}
 	}
 	d.notes.sweep(t.At)
@@ -121,10 +123,13 @@ func (d *staleOverwrite) Observe(t *signal.Tick) []Finding {
 	return out
 }
 
-// look takes in one window, whose instants may be off by offset. own is what its
-// processes say of themselves and has not been counted before: an episode
-// repeats what keys said.
-func (d *staleOverwrite) look(at signal.Nanos, w *signal.Window, own uint64, ttl, offset time.Duration, caches map[string]*signal.CacheState) {
+// told is what has been counted of stale values before a detector sees them: by
+// each process of its own, and by versions.
+type told struct{ own, overtaken uint64 }
+
+// look takes in one window, whose instants may be off by offset. by is what has
+// not been counted before: an episode repeats what keys said.
+func (d *staleOverwrite) look(at signal.Nanos, w *signal.Window, by told, ttl, offset time.Duration, caches map[string]*signal.CacheState) {
 	s := keySubject(w)
 	if w.InvalidatedAt != 0 {
 		d.notes.open(at, s).add(w.InvalidatedAt)
@@ -133,27 +138,31 @@ func (d *staleOverwrite) look(at signal.Nanos, w *signal.Window, own uint64, ttl
 	if note := d.notes.find(s); note != nil {
 		seen = note.judge(w, overlapSlack+offset)
 	}
-	// What a process saw of itself is among what the fleet saw, or the other
+	// What is told in one way is among what is told in another, or the other
 	// way round: they are not added up.
-	if max(seen, own) > 0 {
-		d.alarms.raise(at, d.symptom(w, ttl, seen, own, caches[w.Cache]))
+	if max(seen, by.own, by.overtaken) > 0 {
+		d.alarms.raise(at, d.symptom(w, ttl, seen, by, caches[w.Cache]))
 	}
 }
 
-func (d *staleOverwrite) symptom(w *signal.Window, ttl time.Duration, seen, own uint64, c *signal.CacheState) symptom {
-	n := max(seen, own)
+func (d *staleOverwrite) symptom(w *signal.Window, ttl time.Duration, seen uint64, by told, c *signal.CacheState) symptom {
+	n, what := max(seen, by.own), "stored although the key had been invalidated since the recompute began"
+	if by.overtaken > n {
+		n, what = by.overtaken, "stored over one of a newer version"
+	}
 	y := symptom{
 		subject: keySubject(w), key: w.Key, service: serviceOf(c, w), severity: Ticket,
 		onset: w.InvalidatedAt, ttl: ttl, events: n,
-		summary: fmt.Sprintf("%s: %s stored although the key had been invalidated since the recompute began.", placeOf(w.Key, w.Cache), count(n, "value")),
+		summary: fmt.Sprintf("%s: %s %s.", placeOf(w.Key, w.Cache), count(n, "value"), what),
 	}
 	if d.critical[w.Key.Group] {
 		y.severity, y.priority = Page, 2
 	}
 	var l evidenceList
-	l.add("stale", float64(n), "{value}", "written after an invalidation, from data read before it")
+	l.add("stale", float64(n), "{value}", "written from data that had changed since it was read")
 	l.addPositive("stale.across", float64(seen), "{value}", "told by the clocks of several instances")
-	l.addPositive("stale.within", float64(own), "{value}", "by one process's own account")
+	l.addPositive("stale.within", float64(by.own), "{value}", "by one process's own account")
+	l.addPositive("stale.versions", float64(by.overtaken), "{value}", "of a lower version than one that was there")
 	l.addPositive("recompute.max", seconds(w.BusyMax), "s", "the longest: an invalidation is lost if it falls into one")
 	l.addPositive("ttl", seconds(ttl), "s", "how long a stale value may live")
 	y.evidence = l

@@ -20,6 +20,8 @@ func invalidated(at time.Duration) keyOption {
 	return func(k *signal.KeyState) { k.Window.Invalidations, k.Window.InvalidatedAt = 1, after(at) }
 }
 
+func overtaken(n uint64) keyOption { return func(k *signal.KeyState) { k.Overtaken = n } }
+
 func stored(n uint64) keyOption { return func(k *signal.KeyState) { k.Window.Stores.Count = n } }
 
 func staleStores(n uint64) keyOption {
@@ -64,6 +66,7 @@ func TestStaleOverwrite(t *testing.T) {
 		{"if only one of two stored it may have been the other", ticks{keyTick(2*second, key(2*second, slow, ran(2, 1200*ms, 1900*ms, signal.CauseExpired), invalidated(second), stored(1)))}, nil},
 		{"if both were suspect one of them it was", ticks{keyTick(2*second, key(2*second, slow, ran(2, 500*ms, 1900*ms, signal.CauseExpired), invalidated(second), stored(1)))}, []string{"2s ticket"}},
 		{"one that runs or failed is quiet", ticks{keyTick(2*second, key(2*second, runs(1, 0), invalidated(second), stored(1)))}, nil},
+		{"a value of a lower version than the one that was there is a ticket", ticks{keyTick(second, key(second, overtaken(1)))}, []string{"1s ticket"}},
 		{"it clears after ten minutes", slices.Concat(ticks{keyTick(second, key(second, staleStores(1)))}, idle(2*second, 20*minute)), []string{"1s ticket", "10m1s cleared"}},
 		{"what is long over raises nothing", ticks{tick(minute, episodeOf(0, slow, invalidated(second), stored(1)))}, nil},
 		{"nothing is found at an urgent tick", ticks{urgent(tick(3*second, episodeOf(0, slow, invalidated(second), stored(1))))}, nil},
@@ -87,7 +90,7 @@ func TestStaleOverwriteCountsEachOnce(t *testing.T) {
 		keyTick(5*second, key(5*second, staleStores(2))),
 	})
 	want := []detectors.Evidence{
-		{Name: "stale", Value: 2, Unit: "{value}", Note: "written after an invalidation, from data read before it"},
+		{Name: "stale", Value: 2, Unit: "{value}", Note: "written from data that had changed since it was read"},
 		{Name: "stale.within", Value: 2, Unit: "{value}", Note: "by one process's own account"},
 		{Name: "ttl", Value: 60, Unit: "s", Note: "how long a stale value may live"},
 		{Name: "total.stale", Value: 3, Unit: "{value}", Note: "since the onset"},
@@ -96,6 +99,23 @@ func TestStaleOverwriteCountsEachOnce(t *testing.T) {
 		t.Errorf("evidence (-want +got):\n%s", diff)
 	}
 	if want := "feed:* in cache feed: 2 values stored although the key had been invalidated since the recompute began."; f.Summary != want {
+		t.Errorf("summary %q, want %q", f.Summary, want)
+	}
+}
+
+func TestStaleOverwriteSaysHowItKnows(t *testing.T) {
+	f := lastOf(t, made(t)(newStaleOverwrite()), ticks{keyTick(second, key(second, staleStores(1), overtaken(2)))})
+	want := []detectors.Evidence{
+		{Name: "stale", Value: 2, Unit: "{value}", Note: "written from data that had changed since it was read"},
+		{Name: "stale.within", Value: 1, Unit: "{value}", Note: "by one process's own account"},
+		{Name: "stale.versions", Value: 2, Unit: "{value}", Note: "of a lower version than one that was there"},
+		{Name: "ttl", Value: 60, Unit: "s", Note: "how long a stale value may live"},
+		{Name: "total.stale", Value: 2, Unit: "{value}", Note: "since the onset"},
+	}
+	if diff := cmp.Diff(want, f.Evidence); diff != "" {
+		t.Errorf("evidence (-want +got):\n%s", diff)
+	}
+	if want := "feed:* in cache feed: 2 values stored over one of a newer version."; f.Summary != want {
 		t.Errorf("summary %q, want %q", f.Summary, want)
 	}
 }

@@ -18,10 +18,11 @@ var synchronizedExpiryDoc = Doc{
 		"recomputes running against the origin's budget, and how long they take now against how long they take when the origin is free.",
 	Condition: "Pages when in two windows on end, each of 5 s or ten recompute times, the keys gone are at least 1.2 times what the origin can recompute in a window, " +
 		"at least 70 % of them expired, at least half of all misses are of a key of its own or no key has more than 20 % of them, at least half of the keys were known to fall due in one wave (where deadlines are reported), and the origin is saturated throughout while its queue grows, " +
-		"recomputes take twice as long as they should, or keys have not had their turn. The page is of priority 1 if the refill takes longer than the declared timeout of clients. " +
+		"recomputes take twice as long as they should, or keys have not had their turn, and needs 2 s or more for what waits. The page is of priority 1 if the refill takes longer than the declared timeout of clients. " +
 		"Clears when for 60 s demand has been at most 0.8 of what the origin can do and readers have queued for no more than one recompute.",
 	Why: "At a demand below what the origin can do a queue empties by itself; 1.2 leaves room for what is not measured exactly (recompute times come from buckets of 19 %), and the window for chance: " +
 		"at a demand of 0.9 and 100 keys a window, 1.2 is 3 standard deviations away. Fixed times to live turn any common beginning (a deploy, a flush, a nightly job) into a common end, and again each time to live later. " +
+		"But what waits at the beginning of a window counts in its demand: of an origin that is just busy with what expires, a queue of a second makes 1.2 out of 1.0. Hence the 2 s, from which a queue is trouble. " +
 		"Simulated, 1,000 keys at 8 x 0.4 s refill in 50 s if each is computed once; without deduplication they keep the origin busy for twenty minutes. " +
 		"The ratio of keys to misses collapses there, as duplicates queue, so that the share of the top key is what tells many keys from one.",
 	Traps: "A flush or an eviction looks the same but for its cause (mass-invalidation), and so do look-ups of what does not exist (penetration) and readers of keys that nobody had (a cold start, a surge on the long tail): the share of keys that expired tells. " +

@@ -15,6 +15,9 @@ type SynchronizedExpiryConfig struct {
 	// Demand is how many keys must be gone in a window, of those the origin
 	// can recompute in it, 0.5 to 100. Default 1.2.
 	Demand float64 `yaml:"demand,omitempty"`
+	// Backlog is how long, at least, the origin must need for what waits,
+	// 100ms to 1h. Default 2s.
+	Backlog time.Duration `yaml:"backlog,omitempty"`
 	// ExpiredShare is the part of those keys whose values must have expired,
 	// 0.1 to 1. Default 0.7.
 	ExpiredShare float64 `yaml:"expired_share,omitempty"`
@@ -35,6 +38,7 @@ type SynchronizedExpiryConfig struct {
 func (c SynchronizedExpiryConfig) withDefaults() SynchronizedExpiryConfig {
 	c.Window = cmp.Or(c.Window, 5*time.Second)
 	c.Demand = cmp.Or(c.Demand, 1.2)
+	c.Backlog = cmp.Or(c.Backlog, 2*time.Second)
 	c.ExpiredShare = cmp.Or(c.ExpiredShare, 0.7)
 	c.DistinctShare = cmp.Or(c.DistinctShare, 0.5)
 	c.TopShare = cmp.Or(c.TopShare, 0.2)
@@ -48,6 +52,7 @@ func (c SynchronizedExpiryConfig) validate() error {
 	return cmp.Or(
 		within("window", c.Window, time.Second, maxStormWindow),
 		within("demand", c.Demand, 0.5, 100),
+		within("backlog", c.Backlog, 100*time.Millisecond, time.Hour),
 		within("expired_share", c.ExpiredShare, 0.1, 1),
 		within("distinct_share", c.DistinctShare, 0.01, 1),
 		within("top_share", c.TopShare, 0.01, 1),

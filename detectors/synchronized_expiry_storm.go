@@ -37,6 +37,9 @@ type stormView struct {
 	queued  bool
 	running uint64
 	took    time.Duration // recomputes that ended, on average; 0 if none did
+	// backlog is how many seconds the origin needs for what runs, or for the
+	// keys that have not been served.
+	backlog float64
 }
 
 func newStorm() *storm { return &storm{recent: rolling[stormSample]{span: maxStormWindow + maxGap}} }
@@ -97,6 +100,7 @@ func (s *storm) view(at signal.Nanos, o *originDemand, c *SynchronizedExpiryConf
 		v.took = time.Duration(float64(all.busy) / float64(all.ended))
 	}
 	v.queued = queued(&v, o, samples, all.ended)
+	v.backlog = max(float64(v.running), v.gone.total()-float64(all.ended)) / o.speed.perSecond(o.budget)
 	return v
 }
 
@@ -131,7 +135,8 @@ func queued(v *stormView, o *originDemand, samples []sample[stormSample], ended 
 
 // stormy reports whether the window shows what makes a storm.
 func (v *stormView) stormy(c *SynchronizedExpiryConfig) bool {
-	return v.known && v.demand >= c.Demand && v.gone.share(fateExpired) >= c.ExpiredShare && v.spread && v.queued
+	return v.known && v.demand >= c.Demand && v.gone.share(fateExpired) >= c.ExpiredShare && v.spread &&
+		v.queued && v.backlog >= c.Backlog.Seconds()
 }
 
 // together reports whether the keys that are gone fell due together: at least

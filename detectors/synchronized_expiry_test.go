@@ -191,7 +191,7 @@ func TestSynchronizedExpirySaysWhatItLacks(t *testing.T) {
 		want []string
 	}{
 		{"a budget", undeclared, []string{"Not enough data: what its origin can run at once is not declared. Declare origins.NAME.concurrency and caches.feed.origin."}},
-		{"the origin's recompute time", fresh, []string{"Not enough data: how long origin db takes for a recompute shows after 20 of them while it is free, or in some seconds while it is saturated."}},
+		{"the origin's recompute time", fresh, []string{"Not enough data: how long origin db takes for a recompute shows after 20 of them while it is free, or in some seconds while it is saturated; until then it can be declared as origins.db.recompute."}},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {

@@ -100,6 +100,7 @@ func (s *storm) evidence(o *originDemand, c *SynchronizedExpiryConfig, timeout t
 	var l evidenceList
 	l.add("keys", s.keys, "{key}", "gone since the onset, each counted once")
 	l.add("demand", v.demand, "1", fmt.Sprintf("keys gone in %v, of those %s can recompute in it; pages at %g", v.window, o.name, c.Demand))
+	l.add("backlog", v.backlog, "s", fmt.Sprintf("that the origin needs for what waits; pages at %g", c.Backlog.Seconds()))
 	l.add("refill", s.refill(o).Seconds(), "s", "for all of them, if each is computed once")
 	l.addPositive("timeout", timeout.Seconds(), "s", "of clients, as declared")
 	l.add("budget", float64(o.budget), "{recompute}", "as declared for "+o.name.String())

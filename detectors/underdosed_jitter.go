@@ -17,9 +17,9 @@ var underdosedJitterDoc = Doc{
 	Title: "Jitter too small",
 	Meaning: "Values that were stored together expire less far apart than the origin needs to recompute them. " +
 		"Their times to live have no random part, or one that is too small for so many keys: each time to live ends in a wave that keeps the origin at its limit.",
-	Signal: "The deadlines of the values that instances have stored, as in expiry-forecast, cache by cache: the cohort that exceeds what the origin serves by most, and how far apart its deadlines are.",
+	Signal: "The deadlines of the values that instances have stored or that probes find on the servers, as in expiry-forecast, cache by cache: the cohort that exceeds what the origin serves by most, and how far apart its deadlines are.",
 	Condition: "Opens a ticket on a cache when a cohort of at least two seconds of the origin's work, and half as dense again as the cache's deadlines are on average, is spread over less than nine tenths of K d / (0.8 c). " +
-		"The spread is that between the 1st and the 99th percentile over 0.98. The excess must be more than four standard deviations of a Poisson count. Clears when none has been ahead for 10 minutes, or twice the time to live if that is longer.",
+		"The spread is that between the 1st and the 99th percentile over 0.98. The excess must be more than four standard deviations of a Poisson count, or of what it is estimated from. Clears when none has been ahead for 10 minutes, or twice the time to live if that is longer.",
 	Why: "K d / c, the formula often given, is the edge of stability: simulated, 1,000 keys of 0.4 s at 8 at once that are spread over exactly 50 s make the last wait 1.5 s, over 62.5 s 0.57 s. Hence 0.8. " +
 		"Recompute times come from buckets of 19 % and so are off by up to 9 %: hence the tenth. The percentiles leave out stragglers, and dividing by 0.98 gives the width back for evenly spread deadlines. " +
 		"Below two seconds of work no user notices, and the average of a cache that is only busy is no cohort.",
@@ -139,7 +139,7 @@ func (d *underdosedJitter) judge(at signal.Nanos, o *originDemand, c *signal.Cac
 	switch {
 	case o.speed.cost(w.keys, o.budget) < d.c.MinWork,
 		width.Seconds() >= d.c.Tolerance*required.Seconds(),
-		w.keys-serves*width.Seconds() < chance*math.Sqrt(w.keys),
+		w.keys-serves*width.Seconds() < chance*math.Sqrt(w.keys*max(1, k.dues.sample.Weight)),
 		w.keys/width.Seconds() < denser*density(at, ls):
 		return
 	}
@@ -147,6 +147,7 @@ func (d *underdosedJitter) judge(at signal.Nanos, o *originDemand, c *signal.Cac
 	l.add("spread.observed", width.Seconds(), "s", "of the cohort's deadlines, from the 1st to the 99th percentile, scaled to all")
 	l.add("spread.required", required.Seconds(), "s", "to keep "+o.name.String()+" 80 % busy")
 	l.add("keys", w.keys, "{key}", "in the cohort"+o.yieldNote())
+	o.tellWave(&l, at, c, k, &w)
 	l.add("refill", o.speed.cost(w.keys, o.budget).Seconds(), "s", "for all of them; less than that, as a spread, and the queue grows")
 	l.add("deadlines.peak", fullest.keys, "{key}", "in the fullest second")
 	l.add("ahead", max(0, w.from.Sub(at).Seconds()), "s", "until the first of them expires")
@@ -155,8 +156,8 @@ func (d *underdosedJitter) judge(at signal.Nanos, o *originDemand, c *signal.Cac
 	l.addPositive("ttl", k.ttl.Seconds(), "s", "the longest lately")
 	d.alarms.raise(at, symptom{
 		subject: subject{cache: c.Cache}, service: c.Service, severity: Ticket, onset: at, ttl: k.ttl, evidence: l,
-		summary: fmt.Sprintf("Cache %s: %.0f keys stored together expire within %.1f s; %s needs them spread over %.1f s.%s",
-			c.Cache, w.keys, width.Seconds(), o.name, required.Seconds(), tooSmall(o, w.keys, k.ttl)),
+		summary: fmt.Sprintf("Cache %s: %.0f keys%s stored together expire within %.1f s; %s needs them spread over %.1f s.%s",
+			c.Cache, w.keys, k.mostly(&w), width.Seconds(), o.name, required.Seconds(), tooSmall(o, w.keys, k.ttl)),
 	})
 }
 

@@ -39,12 +39,13 @@ type origin struct {
 	demand                map[string]float64 // misses by cache, older ones fading
 	service               map[string]string  // by cache
 
+	pace    pace          // how fast it is, also while what is usual is not known
+	takes   time.Duration // for a recompute, as declared; 0 if it is not
 	base    baseline
 	usual   usual
 	known   bool // usual is
 	usualAt signal.Nanos
 	minute  signal.Nanos // when the minute that is watched now began
-	sick    bool         // something in it was not as it should be
 	trigger trigger
 }
 
@@ -129,8 +130,9 @@ func (o *origin) look(at signal.Nanos, s *spending, frozen bool) {
 	span := o.clock.beat(at)
 	o.at, o.live = at, true
 	o.describe(s)
+	o.pace.learn(at, span, s)
 	if span == 0 {
-		o.minute, o.sick = at, false
+		o.minute = at
 		return
 	}
 	if o.flows.span == 0 {
@@ -147,7 +149,7 @@ func (o *origin) look(at signal.Nanos, s *spending, frozen bool) {
 
 // describe takes over what is so at a tick, and what is claimed.
 func (o *origin) describe(s *spending) {
-	o.budget = s.budget
+	o.budget, o.takes = s.budget, s.takes
 	o.running = float64(s.running())
 	o.caches = o.caches[:0]
 	o.claims = signal.Claims{}
@@ -197,18 +199,21 @@ func (o *origin) recall(at signal.Nanos) {
 	o.usualAt = at.Add(usualEvery)
 }
 
-// learn learns each whole minute in which nothing was amiss.
+// learn learns each minute in which nothing was amiss. It begins anew with each
+// ailment, so that a short one costs no more than itself.
 func (o *origin) learn(at signal.Nanos, frozen bool) {
-	o.sick = o.sick || frozen || o.ails()
+	if frozen || o.ails() {
+		o.minute = at
+	}
 	if at.Sub(o.minute) < time.Minute {
 		return
 	}
 	f := &o.last60
-	if !o.sick && f.span > time.Minute/2 && f.lookups >= enoughReads {
+	if f.span > time.Minute/2 && f.lookups >= enoughReads {
 		o.base.learn(minute{At: at, Load: f.load(), Hits: f.hitRatio(), Delta: f.delta(), Good: f.goodput()})
 		o.recall(at)
 	}
-	o.minute, o.sick = at, false
+	o.minute = at
 }
 
 // ails reports whether the origin is not itself: readers get nothing from it, try
@@ -230,15 +235,20 @@ func (o *origin) counterfactual(f *flow) float64 {
 	if o.budget <= 0 {
 		return 0
 	}
-	return f.load() * (1 - o.usual.hits) * o.usual.delta / float64(o.budget)
+	warm := max(o.usual.hits, f.hitRatio()) // a cache may be warmer than usual: more readers keep it so
+	return f.load() * (1 - warm) * o.usual.delta / float64(o.budget)
 }
 
 // ceiling returns the recomputes per second the origin can do; 0 if not known.
 func (o *origin) ceiling() float64 {
-	if !o.known || o.budget <= 0 {
+	delta := o.usual.delta
+	if !o.known {
+		delta = o.pace.speed(o.budget, o.takes).mean.Seconds()
+	}
+	if delta <= 0 || o.budget <= 0 {
 		return 0
 	}
-	return float64(o.budget) / o.usual.delta
+	return float64(o.budget) / delta
 }
 
 // goodBelow reports whether fewer of the reads in f than share of what is usual
@@ -256,6 +266,9 @@ func (o *origin) goodBelow(f *flow, share float64) bool {
 func (w *watch[S]) limits(c *signal.CacheState, needsBudget bool) []Limit {
 	if slices.Contains(w.refused, c.Cache) {
 		return []Limit{{c.Cache, true, fmt.Sprintf("Its origin is not watched: there are more than %d.", maxOrigins)}}
+	}
+	if c.Unknown.Has(signal.UnknownHits) {
+		return []Limit{{c.Cache, true, "Not enough data: misses are seen, and hits are not. Probe the server's own counts too (INFO, stats), or instrument the application."}}
 	}
 	o := w.all[originOf(c)]
 	switch {

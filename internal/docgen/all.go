@@ -23,6 +23,6 @@ func All(root fs.FS) (map[string][]byte, error) {
 	}
 	return map[string][]byte{
 		"docs/metrics.md":   metrics,
-		"docs/detectors.md": Detectors(docs),
+		"docs/detectors.md": Detectors(docs, detectors.Relations()),
 	}, nil
 }

@@ -11,19 +11,22 @@ const detectorsIntro = `# Detectors
 
 Each detector is one file of the package ` + "`detectors`" + `, pure and deterministic: the same input gives the same
 findings live, in a replay and in a simulation. Its name is its file's, its alert's, its panel's and its runbook's.
-Every threshold is a documented field of the detector's configuration.
+Every threshold is a documented field of the detector's configuration. [What explains what](#what-explains-what) says which findings
+become one incident.
 
 `
 
 // Detectors returns docs/detectors.md, with one section a detector, in the
-// order given. A section's anchor is the detector's id.
-func Detectors(list []detectors.Doc) []byte {
+// order given, and how their findings go with each other. A section's anchor is
+// the detector's id.
+func Detectors(list []detectors.Doc, relations []detectors.Relation) []byte {
 	var b strings.Builder
 	b.WriteString(notice)
 	b.WriteString(detectorsIntro)
 	for _, d := range list {
 		writeDetector(&b, d)
 	}
+	writeRelations(&b, relations)
 	return []byte(strings.TrimRight(b.String(), "\n") + "\n")
 }
 

@@ -1,12 +1,14 @@
 package docgen_test
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -77,12 +79,23 @@ func TestDetectorsHasOneSectionADetectorWithAllItSays(t *testing.T) {
 	got := string(docgen.Detectors([]detectors.Doc{
 		{ID: "a-thing", Title: "A thing.", Meaning: "It\n\tmeans.", Signal: "Sees.", Condition: "Fires.", Why: "Because.", Traps: "Not this.", Advice: "Do.", MayPage: true},
 		{ID: "b-thing", Title: "B thing"},
+	}, []detectors.Relation{
+		{Parent: "a-thing", Children: []string{"b-thing", "c-thing"}, Scope: detectors.SameOrigin, Lead: 90 * time.Second, Lesser: true, Why: "a makes b"},
+		{Parent: "b-thing", Children: []string{"b-thing"}, Scope: detectors.SameKey, Lead: time.Minute, Why: "b is b"},
+		{Parent: "c-thing", Children: []string{"b-thing"}, Scope: detectors.SameCache, Lead: math.MaxInt64, Why: "b becomes c"},
+		{Parent: "a-thing", Children: []string{"d-thing"}, Scope: detectors.Apart, Why: "d is not a"},
+		{Parent: "e-thing", Scope: detectors.Apart, Why: "e is e"},
 	}))
 	for _, want := range []string{
 		"\n## a-thing\n\n**A thing.** May page. [Runbook](../alerts/runbooks/a-thing.md).\n",
 		"**What it means.** It means.\n",
 		"Sees.", "Fires.", "Because.", "Not this.", "Do.",
 		"\n## b-thing\n\n**B thing.** [Runbook]",
+		"| [a-thing](#a-thing) | [b-thing](#b-thing), [c-thing](#c-thing) | origin | 1.5 min before; any severity | a makes b |\n",
+		"| [b-thing](#b-thing) | [b-thing](#b-thing) | key | 1 min apart | b is b |\n",
+		"| [c-thing](#c-thing) | [b-thing](#b-thing) | cache | ever before | b becomes c |\n",
+		"| [a-thing](#a-thing) | [d-thing](#d-thing) | d is not a |\n",
+		"| [e-thing](#e-thing) | all that no other row names with it | e is e |\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in:\n%s", want, got)

@@ -1,8 +1,12 @@
 package engine
 
 import (
+	"slices"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/stampede-exporter/stampede-exporter/detectors"
 	"github.com/stampede-exporter/stampede-exporter/internal/fleet"
 	"github.com/stampede-exporter/stampede-exporter/internal/incident"
 	"github.com/stampede-exporter/stampede-exporter/internal/metric"
@@ -14,9 +18,31 @@ import (
 var collected = []semconv.Metric{
 	semconv.FleetInFlightPeak, semconv.FleetMissPeak, semconv.FleetRecomputes, semconv.FleetDuplicates, semconv.FleetEarly, semconv.FleetWasted, semconv.FleetBusy,
 	semconv.OriginBudget, semconv.OriginUse, semconv.InstancesReporting, semconv.InstancesSilent,
+	semconv.ProbesReporting, semconv.ExpirySampleWeight, semconv.HotKeyShare,
 	semconv.LateWindows, semconv.UnusedWindows, semconv.FleetOverflowed, semconv.FleetKeys, semconv.ClockOffset,
+	semconv.ExpiringKeys,
 	semconv.Incidents, semconv.IncidentsOpened, semconv.IncidentsOverflowed, semconv.StateSaves,
 }
+
+// measured is what each kind of [detectors.Measure] is exported as.
+var measured = [detectors.NumMeasures]semconv.Metric{
+	detectors.MeasureLoad:           semconv.OriginLoad,
+	detectors.MeasureHitRatio:       semconv.OriginHitRatio,
+	detectors.MeasureSaturation:     semconv.OriginSaturation,
+	detectors.MeasureAmplification:  semconv.OriginAmplification,
+	detectors.MeasureGoodput:        semconv.OriginGoodput,
+	detectors.MeasureCeiling:        semconv.OriginCeiling,
+	detectors.MeasureDemand:         semconv.OriginDemand,
+	detectors.MeasureCounterfactual: semconv.OriginCounterfactual,
+	detectors.MeasureBacklogAhead:   semconv.OriginBacklogAhead,
+}
+
+// horizons are how far ahead expiries are counted, by the value of the label
+// within.
+var horizons = []struct {
+	within string
+	ahead  time.Duration
+}{{"10s", 10 * time.Second}, {"1m", time.Minute}, {"5m", 5 * time.Minute}, {"1h", time.Hour}}
 
 // collector shows what the fleet and the incident manager know when it is
 // scraped. It implements [prometheus.Collector].
@@ -29,7 +55,7 @@ type collector struct {
 // incidents. Incidents are never told apart by key.
 func NewCollector(e *Engine) prometheus.Collector {
 	c := &collector{e: e, descs: map[string]*prometheus.Desc{}}
-	for _, m := range collected {
+	for _, m := range slices.Concat(collected, measured[:]) {
 		c.descs[m.Name] = metric.NewDesc(m)
 	}
 	return c
@@ -52,6 +78,8 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		collectTotals(&totals[i], out)
 	}
 	collectCaches(c.e.Caches(), totals, c.e.declared.Load(), out)
+	collectExpiries(signal.At(c.e.Now()), c.e.Caches(), out)
+	collectMeasures(c.e.Measures(), out)
 	collectStats(c.e.o.Fleet.Stats(), out)
 	collectIncidents(c.e.o.Incidents.Stats(), out)
 }
@@ -81,8 +109,7 @@ func collectCaches(caches []signal.CacheState, totals []fleet.CacheTotals, decla
 		budgets[name] = budget
 	}
 	for _, c := range caches {
-		out(semconv.InstancesReporting, float64(c.Instances), c.Cache)
-		out(semconv.InstancesSilent, float64(c.Silent), c.Cache)
+		collectSources(&c, out)
 		if c.Origin.Budget <= 0 {
 			continue
 		}
@@ -98,6 +125,38 @@ func collectCaches(caches []signal.CacheState, totals []fleet.CacheTotals, decla
 	}
 	for origin, ratio := range use {
 		out(semconv.OriginUse, ratio, origin)
+	}
+}
+
+// collectMeasures shows what detectors measured. An origin without a name goes by
+// that of its cache, which another may have: the first is shown.
+func collectMeasures(all []detectors.Measure, out emit) {
+	type series struct {
+		kind   detectors.MeasureKind
+		origin string
+	}
+	seen := map[series]bool{}
+	for _, m := range all {
+		if s := (series{m.Kind, m.Origin}); !seen[s] {
+			seen[s] = true
+			out(measured[m.Kind], m.Value, m.Origin)
+		}
+	}
+}
+
+// collectExpiries counts the values that are to expire. A bin counts by its
+// start.
+func collectExpiries(now signal.Nanos, caches []signal.CacheState, out emit) {
+	for _, c := range caches {
+		for _, h := range horizons {
+			var keys float64
+			for _, bin := range c.Expiries {
+				if bin.At < now.Add(h.ahead) && bin.At.Add(bin.Width) > now {
+					keys += float64(bin.Keys)
+				}
+			}
+			out(semconv.ExpiringKeys, keys, c.Cache, h.within)
+		}
 	}
 }
 

@@ -58,6 +58,7 @@ type Engine struct {
 	declared atomic.Pointer[Declarations]
 	caches   atomic.Pointer[[]signal.CacheState]
 	limits   atomic.Pointer[[]Limit]
+	measures atomic.Pointer[[]detectors.Measure]
 	learnt   *knowledge
 	looked   atomic.Int64    // when the last regular tick was looked at, as signal.Nanos
 	panicked map[string]bool // detectors whose panic was logged; the loop's own
@@ -74,6 +75,7 @@ func New(o Options) *Engine {
 	e.Declare(o.Declared)
 	e.caches.Store(new([]signal.CacheState))
 	e.limits.Store(new([]Limit))
+	e.measures.Store(new([]detectors.Measure))
 	e.looked.Store(int64(signal.At(o.Now())))
 	return e
 }
@@ -111,6 +113,10 @@ type Limit struct {
 // Limits returns what detectors could not judge at the last regular tick, by
 // detector, then cache. The result is shared: do not change it.
 func (e *Engine) Limits() []Limit { return *e.limits.Load() }
+
+// Measures returns what detectors measured at the last regular tick. The result
+// is shared: do not change it.
+func (e *Engine) Measures() []detectors.Measure { return *e.measures.Load() }
 
 // Totals returns what the fleet has done so far, by cache.
 func (e *Engine) Totals() []fleet.CacheTotals { return e.o.Fleet.Totals(signal.At(e.o.Now())) }
@@ -178,6 +184,7 @@ func (e *Engine) look(t *signal.Tick) {
 	if !t.Urgent {
 		e.caches.Store(&t.Caches)
 		e.limits.Store(e.askLimits())
+		e.measures.Store(e.askMeasures())
 		e.looked.Store(int64(signal.At(e.o.Now())))
 	}
 	e.o.Metrics.tick(time.Since(began))
@@ -190,6 +197,16 @@ func (e *Engine) askLimits() *[]Limit {
 			for _, limit := range l.Limits() {
 				all = append(all, Limit{d.Doc().ID, limit})
 			}
+		}
+	}
+	return &all
+}
+
+func (e *Engine) askMeasures() *[]detectors.Measure {
+	var all []detectors.Measure
+	for _, d := range e.o.Detectors {
+		if m, ok := d.(detectors.Measured); ok {
+			all = append(all, m.Measures()...)
 		}
 	}
 	return &all

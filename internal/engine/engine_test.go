@@ -194,14 +194,14 @@ func TestWhatArrivedLastIsLookedAtBeforeRunReturns(t *testing.T) {
 }
 
 func TestAnOperatorsWordOnOriginsWins(t *testing.T) {
-	d := engine.Declarations{Budgets: map[string]int{"db": 8}, Origins: map[string]string{"feed": "db", "other": "undeclared"}}
+	d := engine.Declarations{Budgets: map[string]int{"db": 8}, Recomputes: map[string]time.Duration{"db": time.Second}, Origins: map[string]string{"feed": "db", "other": "undeclared"}}
 	for _, c := range []struct {
 		name, cache string
 		said, want  signal.Origin
 	}{
-		{"a declared cache gets its origin and budget", "feed", signal.Origin{}, signal.Origin{Name: "db", Budget: 8}},
-		{"a declared cache whose application says otherwise", "feed", signal.Origin{Name: "api", Budget: 99}, signal.Origin{Name: "db", Budget: 8}},
-		{"an undeclared cache in front of a declared origin", "profile", signal.Origin{Name: "db", Budget: 99}, signal.Origin{Name: "db", Budget: 8}},
+		{"a declared cache gets its origin and budget", "feed", signal.Origin{}, signal.Origin{Name: "db", Budget: 8, Recompute: time.Second}},
+		{"a declared cache whose application says otherwise", "feed", signal.Origin{Name: "api", Budget: 99}, signal.Origin{Name: "db", Budget: 8, Recompute: time.Second}},
+		{"an undeclared cache in front of a declared origin", "profile", signal.Origin{Name: "db", Budget: 99}, signal.Origin{Name: "db", Budget: 8, Recompute: time.Second}},
 		{"nothing declared: the application is believed", "profile", signal.Origin{Name: "api", Budget: 99}, signal.Origin{Name: "api", Budget: 99}},
 		{"an origin without a budget", "other", signal.Origin{Name: "api", Budget: 99}, signal.Origin{Name: "undeclared"}},
 		{"nobody says anything", "profile", signal.Origin{}, signal.Origin{}},
