@@ -35,10 +35,32 @@ type Probe struct {
 	// it, and there is no further run until it has. It is never called twice
 	// at once. A panic in it counts as a failed run. What it returns is the
 	// caller's to keep.
-	Run func(ctx context.Context) ([]*signal.Window, []*signal.Vitals, error)
+	Run func(ctx context.Context) (Result, error)
 	// Close, if set, is called once after the last run, to let go of
 	// connections.
 	Close func() error
+}
+
+// Result is what one run of a probe came to.
+type Result struct {
+	// Windows tell of single keys. Those of a failed run count too: they are
+	// what was heard before it failed.
+	Windows []*signal.Window
+	// Vitals tell of whole caches. Those of a failed run are dropped: they
+	// would say that the probe sees.
+	Vitals []*signal.Vitals
+	// Gaps counts stretches of time in which the probe could not see what
+	// happened: a subscription that was dropped, lines of a log that were
+	// skipped. What happened in them is unknown, and not zero.
+	Gaps uint64
+	// Skipped counts events that the probe saw and left out, because they
+	// were more than its budget allows.
+	Skipped uint64
+	// Limits says, one sentence each, what keeps the probe from seeing all it
+	// could: rights it lacks, settings of the server. The same sentences come
+	// with each run, failed or not, for as long as they hold; the order is of
+	// no matter. No sentence holds a key or a password.
+	Limits []string
 }
 
 func (p Probe) withDefaults() Probe {

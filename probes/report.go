@@ -27,6 +27,10 @@ type Report struct {
 	Took   time.Duration
 	Reason Reason
 	Err    error // nil if it succeeded; holds the stack if it panicked
+	// Gaps, Skipped and Limits are those of its [Result].
+	Gaps    uint64
+	Skipped uint64
+	Limits  []string
 }
 
 var errStillRunning = errors.New("an earlier run ignores its deadline and still runs")

@@ -17,10 +17,10 @@ import (
 	"github.com/stampede-exporter/stampede-exporter/signal"
 )
 
-type runFunc = func(context.Context) ([]*signal.Window, []*signal.Vitals, error)
+type runFunc = func(context.Context) (probes.Result, error)
 
-func answer(context.Context) ([]*signal.Window, []*signal.Vitals, error) {
-	return nil, []*signal.Vitals{{Cache: "feed"}}, nil
+func answer(context.Context) (probes.Result, error) {
+	return probes.Result{Vitals: []*signal.Vitals{{Cache: "feed"}}}, nil
 }
 
 // watch runs one probe for the given time of a fake clock and returns the
@@ -31,6 +31,7 @@ func watch(t *testing.T, p probes.Probe, d time.Duration) (reports []probes.Repo
 	r, err := probes.New([]probes.Probe{p}, probes.Options{
 		Sink:   func(_ []*signal.Window, v []*signal.Vitals) { vitals = append(vitals, v...) },
 		Report: func(r probes.Report) { reports = append(reports, r) },
+		Jitter: func() float64 { return 1 }, // tries again as soon as it may
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -44,9 +45,9 @@ func watch(t *testing.T, p probes.Probe, d time.Duration) (reports []probes.Repo
 }
 
 func TestRunnerReportsHowARunEnded(t *testing.T) {
-	hang := func(ctx context.Context) ([]*signal.Window, []*signal.Vitals, error) {
+	hang := func(ctx context.Context) (probes.Result, error) {
 		<-ctx.Done()
-		return nil, nil, ctx.Err()
+		return probes.Result{}, ctx.Err()
 	}
 	tests := []struct {
 		name   string
@@ -57,19 +58,19 @@ func TestRunnerReportsHowARunEnded(t *testing.T) {
 		vitals int
 	}{
 		{"an answer is a success and its records are handed on", answer, 0, probes.Succeeded, "", 1},
-		{"no record is a success too", func(context.Context) ([]*signal.Window, []*signal.Vitals, error) {
-			return nil, nil, nil
+		{"no record is a success too", func(context.Context) (probes.Result, error) {
+			return probes.Result{}, nil
 		}, 0, probes.Succeeded, "", 0},
-		{"an error is a failure and its records are dropped", func(ctx context.Context) ([]*signal.Window, []*signal.Vitals, error) {
-			_, v, _ := answer(ctx)
-			return nil, v, errors.New("no route")
+		{"an error is a failure and its vitals are dropped", func(ctx context.Context) (probes.Result, error) {
+			res, _ := answer(ctx)
+			return res, errors.New("no route")
 		}, 0, probes.Failed, "no route", 0},
-		{"a panic is a failure that holds the stack", func(context.Context) ([]*signal.Window, []*signal.Vitals, error) {
+		{"a panic is a failure that holds the stack", func(context.Context) (probes.Result, error) {
 			panic("oh dear")
 		}, 0, probes.Panicked, "TestRunnerReportsHowARunEnded", 0},
 		{"a run is cut off after 80 % of its interval", hang, 8 * time.Second, probes.TimedOut, "within 8s", 0},
-		{"a deadline a connection noticed first is a timeout", func(context.Context) ([]*signal.Window, []*signal.Vitals, error) {
-			return nil, nil, fmt.Errorf("read: %w", context.DeadlineExceeded)
+		{"a deadline a connection noticed first is a timeout", func(context.Context) (probes.Result, error) {
+			return probes.Result{}, fmt.Errorf("read: %w", context.DeadlineExceeded)
 		}, 0, probes.TimedOut, "read", 0},
 	}
 	for _, tc := range tests {
@@ -95,7 +96,7 @@ func TestRunnerKeepsTheInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		var starts []time.Duration
-		watch(t, probes.Probe{Interval: 10 * time.Second, Run: func(ctx context.Context) ([]*signal.Window, []*signal.Vitals, error) {
+		watch(t, probes.Probe{Interval: 10 * time.Second, Run: func(ctx context.Context) (probes.Result, error) {
 			starts = append(starts, time.Since(began))
 			select { // a run that takes its time does not put off the next
 			case <-ctx.Done():
@@ -122,7 +123,7 @@ func TestRunnerAsksOnceASecondByDefault(t *testing.T) {
 func TestRunnerDoesNotRunAProbeThatStillRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0
-		stuck := func(ctx context.Context) ([]*signal.Window, []*signal.Vitals, error) {
+		stuck := func(ctx context.Context) (probes.Result, error) {
 			if runs++; runs == 1 {
 				<-time.After(25 * time.Second) // whatever ctx says
 			}
@@ -143,10 +144,37 @@ func TestRunnerDoesNotRunAProbeThatStillRuns(t *testing.T) {
 	})
 }
 
+func TestRunnerHandsOnWindowsOfARunThatWasLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runs, windows, gaps := 0, 0, uint64(0)
+		p := probes.Probe{Name: "thing", Target: "here:1", Interval: 10 * time.Second, Run: func(context.Context) (probes.Result, error) {
+			if runs++; runs == 1 {
+				<-time.After(9 * time.Second)
+			}
+			return probes.Result{Windows: []*signal.Window{{Cache: "feed"}}, Gaps: 1}, nil
+		}}
+		r, err := probes.New([]probes.Probe{p}, probes.Options{
+			Sink:   func(ws []*signal.Window, _ []*signal.Vitals) { windows += len(ws) },
+			Report: func(r probes.Report) { gaps += r.Gaps },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+		defer cancel()
+		if err := r.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if runs != 2 || windows != 2 || gaps != 2 {
+			t.Errorf("%d runs, %d windows, %d gaps, want 2 of each", runs, windows, gaps)
+		}
+	})
+}
+
 func TestRunnerSurvivesAPanicAndRunsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0
-		reports, _ := watch(t, probes.Probe{Interval: time.Second, Run: func(ctx context.Context) ([]*signal.Window, []*signal.Vitals, error) {
+		reports, _ := watch(t, probes.Probe{Interval: time.Second, Run: func(ctx context.Context) (probes.Result, error) {
 			if runs++; runs == 1 {
 				panic("only once")
 			}
@@ -163,10 +191,10 @@ func TestRunnerStopsWithoutBlamingTheProbe(t *testing.T) {
 		returned, closed := false, false
 		reports, _ := watch(t, probes.Probe{
 			Interval: 10 * time.Second,
-			Run: func(ctx context.Context) ([]*signal.Window, []*signal.Vitals, error) {
+			Run: func(ctx context.Context) (probes.Result, error) {
 				<-ctx.Done()
 				returned = true
-				return nil, nil, ctx.Err()
+				return probes.Result{}, ctx.Err()
 			},
 			Close: func() error {
 				closed = true
@@ -192,9 +220,9 @@ func TestRunnerAbandonsAProbeThatDoesNotStop(t *testing.T) {
 		closed := false
 		watch(t, probes.Probe{
 			Interval: 10 * time.Second,
-			Run: func(context.Context) ([]*signal.Window, []*signal.Vitals, error) {
+			Run: func(context.Context) (probes.Result, error) {
 				<-release
-				return nil, nil, nil
+				return probes.Result{}, nil
 			},
 			Close: func() error { closed = true; return nil },
 		}, time.Second)
@@ -258,6 +286,79 @@ func TestNewRefusesWhatCannotRun(t *testing.T) {
 			if tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("got %v, want an error that mentions %q", err, tc.want)
 			}
+		})
+	}
+}
+
+func TestRunnerHandsOnWhatAFailedRunHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var windows []*signal.Window
+		var reports []probes.Report
+		p := probes.Probe{Name: "thing", Target: "here:1", Run: func(context.Context) (probes.Result, error) {
+			return probes.Result{Windows: []*signal.Window{{Cache: "feed"}}, Gaps: 1, Skipped: 7, Limits: []string{"No."}}, errors.New("cut off")
+		}}
+		r, err := probes.New([]probes.Probe{p}, probes.Options{
+			Sink:   func(ws []*signal.Window, _ []*signal.Vitals) { windows = append(windows, ws...) },
+			Report: func(r probes.Report) { reports = append(reports, r) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		if err := r.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if len(windows) != 1 || len(reports) != 1 || reports[0].Gaps != 1 || reports[0].Skipped != 7 || len(reports[0].Limits) != 1 {
+			t.Errorf("got %d windows and %+v, want the window, and the gap and what was skipped in the report", len(windows), reports)
+		}
+	})
+}
+
+func TestRunnerBacksOffFromAProbeThatFails(t *testing.T) {
+	tests := []struct {
+		name     string
+		interval time.Duration
+		jitter   float64
+		works    int // the run that succeeds, from 1; 0: none
+		want     []time.Duration
+	}{
+		{"each time twice as long, up to 15 s", time.Second, 0, 0, []time.Duration{0, 1, 3, 7, 15, 30, 45}},
+		{"less up to half of that, at random", time.Second, 0.5, 0, []time.Duration{0, 1, 2500, 5500, 11500, 22750, 34000, 45250}},
+		{"never sooner than its interval", 10 * time.Second, 1, 0, []time.Duration{0, 10, 20, 30, 40, 50}},
+		{"nor later, if that is long", 20 * time.Second, 0, 0, []time.Duration{0, 20, 40}},
+		{"a success ends it", 10 * time.Second, 0, 3, []time.Duration{0, 10, 25, 35, 45}},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				var starts []time.Duration
+				p := probes.Probe{Name: "thing", Target: "here:1", Interval: tc.interval, Run: func(ctx context.Context) (probes.Result, error) {
+					starts = append(starts, time.Since(began))
+					if len(starts) == tc.works {
+						return answer(ctx)
+					}
+					return probes.Result{}, errors.New("no route")
+				}}
+				r, err := probes.New([]probes.Probe{p}, probes.Options{Jitter: func() float64 { return tc.jitter }})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 50500*time.Millisecond)
+				defer cancel()
+				if err := r.Run(ctx); err != nil {
+					t.Fatal(err)
+				}
+				for i, d := range tc.want {
+					if tc.want[i] = d * time.Second; d >= 1000 {
+						tc.want[i] = d * time.Millisecond
+					}
+				}
+				if diff := cmp.Diff(tc.want, starts); diff != "" {
+					t.Errorf("runs began (-want +got):\n%s", diff)
+				}
+			})
 		})
 	}
 }

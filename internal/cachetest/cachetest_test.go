@@ -140,3 +140,69 @@ func ask(t *testing.T, addr, command string, line int) string {
 	}
 	return lines.Text()
 }
+
+func TestAServerComesBackWhereItWas(t *testing.T) {
+	s := cachetest.RedisServer(t)
+	s.Kill()
+	if conn, err := net.DialTimeout("tcp", s.Addr(), time.Second); err == nil {
+		conn.Close()
+		t.Fatal("it still listens after it was killed")
+	}
+	s.Restart()
+	if got := cachetest.Command(t, s.Addr(), "PING"); got != "PONG" {
+		t.Errorf("it says %q, want PONG", got)
+	}
+}
+
+func TestAClusterServesAllSlots(t *testing.T) {
+	c := cachetest.RedisCluster(t, 3, true)
+	for _, key := range []string{"a", "b", "c"} { // one on each
+		moved := 0
+		for _, addr := range c.Addrs() {
+			if got := cachetest.Command(t, addr, "CLUSTER", "KEYSLOT", key); !strings.HasPrefix(got, ":") {
+				t.Errorf("%s says %q", addr, got)
+			}
+			if strings.HasPrefix(ask(t, addr, "SET "+key+" 1\r\n", 1), "-MOVED") {
+				moved++
+			}
+		}
+		if moved != 2 {
+			t.Errorf("%d servers of 3 say that %s is not theirs", moved, key)
+		}
+	}
+}
+
+func TestASentinelKnowsItsMaster(t *testing.T) {
+	addr := cachetest.Redis(t)
+	s := cachetest.RedisSentinel(t, "cache", addr)
+	_, port, _ := net.SplitHostPort(addr)
+	const portLine = 5 // *2, $9, 127.0.0.1, $5, port
+	if got := ask(t, s.Addr(), "SENTINEL get-master-addr-by-name cache\r\n", portLine); got != port {
+		t.Errorf("it names port %q, want %s", got, port)
+	}
+}
+
+func TestAProxyCutsAndFreezes(t *testing.T) {
+	p := cachetest.NewProxy(t, cachetest.Redis(t))
+	if got := cachetest.Command(t, p.Addr(), "PING"); got != "PONG" {
+		t.Fatalf("through the proxy it says %q", got)
+	}
+	p.Freeze()
+	p.Thaw()
+	if got := cachetest.Command(t, p.Addr(), "PING"); got != "PONG" {
+		t.Errorf("thawed it says %q", got)
+	}
+	p.Cut()
+	conn, err := net.Dial("tcp", p.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Read(make([]byte, 1)); err == nil {
+		t.Error("a connection lives though the way is cut")
+	}
+	p.Mend()
+	if got := cachetest.Command(t, p.Addr(), "PING"); got != "PONG" {
+		t.Errorf("mended it says %q", got)
+	}
+}

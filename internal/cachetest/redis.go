@@ -14,6 +14,17 @@ func Redis(t testing.TB) string {
 // "--maxmemory", "1mb". A later argument overrides an earlier one.
 func RedisWith(t testing.TB, args ...string) string {
 	t.Helper()
+	return redisServer(t, args).start(t)
+}
+
+// RedisServer is [RedisWith] for a server that the test takes away and brings
+// back.
+func RedisServer(t testing.TB, args ...string) *Server {
+	t.Helper()
+	return redisServer(t, args).run(t)
+}
+
+func redisServer(t testing.TB, args []string) server {
 	dir := t.TempDir()
 	return server{
 		binary: "redis-server",
@@ -32,5 +43,5 @@ func RedisWith(t testing.TB, args ...string) string {
 		ask:    "INFO server\r\n",
 		pid:    "process_id:",
 		locked: "-NOAUTH ", // it was started with a password
-	}.start(t)
+	}
 }

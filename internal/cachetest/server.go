@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -39,14 +40,21 @@ var errExited = errors.New("it exited before it answered")
 // not, and kills the server when t ends.
 func (s server) start(t testing.TB) string {
 	t.Helper()
+	return s.run(t).addr
+}
+
+// run is start for a server that the test may take away and bring back.
+func (s server) run(t testing.TB) *Server {
+	t.Helper()
 	path, err := exec.LookPath(s.binary)
 	if err != nil {
 		t.Fatalf("start %s: %v: run `make tools`", s.binary, err)
 	}
 	for try := 1; ; try++ {
-		addr, err := s.try(t, path)
+		p, err := s.try(t, path)
 		if err == nil {
-			return addr
+			t.Cleanup(p.Kill)
+			return p
 		}
 		if !errors.Is(err, errExited) || try == startTries {
 			t.Fatalf("start %s, try %d: %v", s.binary, try, err)
@@ -54,36 +62,76 @@ func (s server) start(t testing.TB) string {
 	}
 }
 
-func (s server) try(t testing.TB, path string) (string, error) {
+func (s server) try(t testing.TB, path string) (*Server, error) {
 	addr, err := freeAddr()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	_, port, err := net.SplitHostPort(addr)
+	p := &Server{t: t, spec: s, path: path, addr: addr}
+	return p, p.launch()
+}
+
+// Server is a server that a test can take away and bring back at the address it
+// had. Its methods are for one goroutine.
+type Server struct {
+	t    testing.TB
+	spec server
+	path string
+	addr string
+
+	cmd    *exec.Cmd
+	exited chan struct{}
+}
+
+// Addr returns its address, host:port.
+func (p *Server) Addr() string { return p.addr }
+
+// Kill ends the server at once, as a crash would, and waits until it is gone.
+func (p *Server) Kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.exited
+}
+
+// Signal sends the server's process a signal.
+func (p *Server) Signal(s os.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Restart starts a server that was killed again, at the same address. It fails
+// the test if it does not come up.
+func (p *Server) Restart() {
+	p.t.Helper()
+	if err := p.launch(); err != nil {
+		p.t.Fatalf("start %s again at %s: %v", p.spec.binary, p.addr, err)
+	}
+}
+
+// launch starts the process and waits until it answers.
+func (p *Server) launch() error {
+	_, port, err := net.SplitHostPort(p.addr)
 	if err != nil {
-		return "", err
+		return err
 	}
 	var output bytes.Buffer // read only after the process has ended
-	cmd := exec.Command(path, s.args(port)...)
+	cmd := exec.Command(p.path, p.spec.args(port)...)
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Start(); err != nil {
-		return "", err
+		return err
 	}
 	exited := make(chan struct{})
 	go func() {
 		defer close(exited)
 		_ = cmd.Wait() // killing it is how it ends
 	}()
-	stop := func() {
-		_ = cmd.Process.Kill()
-		<-exited
+	p.cmd, p.exited = cmd, exited
+	if err := p.spec.await(p.addr, cmd.Process.Pid, exited); err != nil {
+		p.Kill()
+		return fmt.Errorf("%w; it said:\n%s", err, output.String())
 	}
-	if err := s.await(addr, cmd.Process.Pid, exited); err != nil {
-		stop()
-		return "", fmt.Errorf("%w; it said:\n%s", err, output.String())
-	}
-	t.Cleanup(stop)
-	return addr, nil
+	return nil
 }
 
 // await returns once the process pid, and not another that has its port,

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net"
 	"net/url"
 	"regexp"
 	"slices"
@@ -83,6 +82,9 @@ func (k *checker) origins(origins map[string]Origin, caches map[string]Cache) {
 	for _, name := range slices.Sorted(maps.Keys(origins)) {
 		k.required(name, "origins")
 		inRange(k, origins[name].Concurrency, 1, 1_000_000, "origins", name, "concurrency")
+		if takes := origins[name].Recompute; takes != 0 {
+			inRange(k, takes, 100*time.Microsecond, time.Hour, "origins", name, "recompute")
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(caches)) {
 		k.required(name, "caches")
@@ -122,31 +124,5 @@ func (k *checker) alertmanager(a *Alertmanager) {
 		case a.Labels[name] == "":
 			k.add("has no value, and Alertmanager drops such labels", "alertmanager", "labels", name)
 		}
-	}
-}
-
-func (k *checker) probes(probes []Probe) {
-	type identity struct{ name, target string }
-	seen := map[identity]int{}
-	for i := range probes {
-		p, n := &probes[i], strconv.Itoa(i)
-		if p.Type != "redis" {
-			k.add(fmt.Sprintf("%q is not a type of probe: want redis", p.Type), "probes", n, "type")
-		}
-		if _, port, err := net.SplitHostPort(p.Target); err != nil || port == "" {
-			k.add(fmt.Sprintf("%q is not an address: want host:port", p.Target), "probes", n, "target")
-		}
-		k.required(p.Cache, "probes", n, "cache")
-		inRange(k, p.Interval, 100*time.Millisecond, 4*time.Second, "probes", n, "interval")
-		inRange(k, p.Timeout, time.Millisecond, p.Interval, "probes", n, "timeout")
-		if p.Username != "" {
-			k.required(p.PasswordFile, "probes", n, "password_file")
-		}
-		id := identity{p.Name, p.Target}
-		if first, twice := seen[id]; twice {
-			k.add(fmt.Sprintf("probe %d has the same name and target: want another name", first), "probes", n, "name")
-			continue
-		}
-		seen[id] = i
 	}
 }

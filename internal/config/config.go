@@ -81,6 +81,10 @@ type Origin struct {
 	// Concurrency is how many recomputes it can run at once, for all caches
 	// in front of it; at least 1.
 	Concurrency Count `yaml:"concurrency"`
+	// Recompute is how long it takes for one recompute when nobody else is in
+	// the way, 100us to 1h. It is believed until recomputes have been
+	// measured. Default: not known.
+	Recompute time.Duration `yaml:"recompute,omitempty"`
 }
 
 // Cache is what is known of a cache.
@@ -107,33 +111,4 @@ type Alertmanager struct {
 	Labels map[string]string `yaml:"labels,omitempty"`
 	// HTTP sets authentication, TLS and proxy as Prometheus does.
 	HTTP promconfig.HTTPClientConfig `yaml:"http_config"`
-}
-
-// Probe watches one cache server from outside.
-type Probe struct {
-	// Type says what is asked: "redis" asks a Redis for INFO.
-	Type string `yaml:"type"`
-	// Name tells probes of one target apart, in metrics. Default: one that
-	// says what is asked, such as "redis-info".
-	Name string `yaml:"name,omitempty"`
-	// Target is the server's address, host:port.
-	Target string `yaml:"target"`
-	// Cache is the name the server's counts are reported under. Give it one
-	// of its own: under the name of an instrumented application's cache, its
-	// reads would count twice.
-	Cache string `yaml:"cache"`
-	// Service names the deployment the server belongs to. Default: the type.
-	Service string `yaml:"service,omitempty"`
-	// Interval is how often it is asked, 100ms to 4s: what is silent for 5 s
-	// counts as gone. Default 1s.
-	Interval time.Duration `yaml:"interval"`
-	// Timeout bounds one run; at most the interval. Default: 80 % of it.
-	Timeout time.Duration `yaml:"timeout"`
-	// Username and PasswordFile log in to a server that asks for it. The file
-	// holds the password, and is read at start and at each reload; a newline
-	// at its end does not count.
-	Username     string `yaml:"username,omitempty"`
-	PasswordFile string `yaml:"password_file,omitempty"`
-	// TLS switches TLS on towards the server.
-	TLS *promconfig.TLSConfig `yaml:"tls_config,omitempty"`
 }

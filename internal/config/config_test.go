@@ -30,7 +30,7 @@ func TestLoadTakesAFileThatSaysEverything(t *testing.T) {
 	}}
 	want.Fleet = config.Fleet{MaxKeys: 20000, MaxSources: 500, Lateness: 3 * time.Second}
 	want.Detectors.HotKeyExpiry = detectors.HotKeyExpiryConfig{PagePeak: 30, ClearAfter: 5 * time.Minute}
-	want.Origins = map[string]config.Origin{"db": {Concurrency: 8}}
+	want.Origins = map[string]config.Origin{"db": {Concurrency: 8, Recompute: 400 * time.Millisecond}}
 	want.Caches = map[string]config.Cache{"feed": {Origin: "db"}, "profile": {Origin: "db"}}
 	want.Alertmanager = &config.Alertmanager{
 		URLs:        []string{"http://alertmanager-0:9093", "https://alertmanager-1.example.org/path"},
@@ -40,10 +40,20 @@ func TestLoadTakesAFileThatSaysEverything(t *testing.T) {
 	}
 	want.Alertmanager.HTTP.BasicAuth = &promconfig.BasicAuth{Username: "stampede", Password: "hunter2"}
 	want.Probes = []config.Probe{
-		{Type: "redis", Target: "127.0.0.1:6379", Cache: "redis-feed", Service: "redis", Interval: time.Second, Timeout: 800 * time.Millisecond},
-		{Type: "redis", Name: "second", Target: "127.0.0.1:6379", Cache: "redis-profile", Service: "sessions",
-			Interval: 2 * time.Second, Timeout: 500 * time.Millisecond, Username: "probe", PasswordFile: "testdata/redis.password",
-			TLS: &promconfig.TLSConfig{CAFile: "testdata/tls/redis-ca.pem"}},
+		{Type: "redis", Target: "127.0.0.1:6379", Cache: "redis-feed", Service: "redis", Interval: time.Second,
+			Watch: []string{"info", "keyspace", "expiry", "hotkeys"}},
+		{Type: "redis", Name: "second", Target: "127.0.0.1:6379", Cache: "redis-profile", Service: "sessions", Database: 2,
+			Watch: []string{"info", "keyspace"}, Interval: 2 * time.Second, Timeout: 500 * time.Millisecond,
+			Username: "probe", PasswordFile: "testdata/redis.password", TLS: &promconfig.TLSConfig{CAFile: "testdata/tls/redis-ca.pem"},
+			Keyspace: config.KeyspaceProbe{Configure: true, Locks: []string{"lock:{key}", "*:mutex"}, MaxEventsPerSecond: 5000,
+				MaxKeys: 1000, GiveUp: 30 * time.Second, TTLLookups: -1, RawKeys: true}},
+		{Type: "redis", Targets: []string{"10.0.0.1:26379", "10.0.0.2:26379"}, Mode: "sentinel", Master: "cache", Cache: "redis-sessions",
+			Service: "redis", Watch: []string{"expiry", "hotkeys"}, Interval: time.Second, SentinelUsername: "guard", SentinelPasswordFile: "testdata/sentinel.password",
+			Expiry:  config.ExpiryProbe{KeysPerSecond: 500, Keep: time.Minute, Groups: 8},
+			HotKeys: config.HotKeysProbe{KeysPerSecond: 100, Track: true}},
+		{Type: "memcached", Target: "127.0.0.1:11211", Cache: "memcached", Service: "memcached", Interval: time.Second,
+			Watch:    []string{"stats", "watch", "metadump"},
+			Metadump: config.MetadumpProbe{Every: time.Minute, Within: 30 * time.Second, MaxKeys: 10000}},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(promconfig.ProxyConfig{})); diff != "" {
 		t.Errorf("unlike what the file says (-want +got):\n%s", diff)
@@ -73,6 +83,7 @@ var invalid = map[string]string{
 	"number":                         `:3: origins.db.concurrency: "eight" is not a whole number in range`,
 	"fraction":                       `:3: origins.db.concurrency: "1.5" is not a whole number in range`,
 	"concurrency":                    `:3: origins.db.concurrency: 0 is out of range: want 1 to 1000000`,
+	"recompute":                      `:4: origins.db.recompute: 2h0m0s is out of range: want 100µs to 1h0m0s`,
 	"origin-without-concurrency":     `:2: origins.db.concurrency: 0 is out of range: want 1 to 1000000`,
 	"undeclared-origin":              `:5: caches.feed.origin: "database" is not declared: want the name of one of origins`,
 	"request-bytes":                  `:2: otlp.max_request_bytes: 1024 is out of range: want 65536 to 268435456`,
@@ -87,8 +98,11 @@ var invalid = map[string]string{
 	"alert-label-reserved":           `:4: alertmanager.labels.severity: is set by the exporter: want another name`,
 	"alert-label-empty":              `:4: alertmanager.labels.cluster: has no value, and Alertmanager drops such labels`,
 	"two-passwords":                  `:3: alertmanager.http_config: at most one of basic_auth password, password_file & password_ref must be configured`,
-	"probe-type":                     `:2: probes.0.type: "mongodb" is not a type of probe: want redis`,
+	"probe-type":                     `:2: probes.0.type: "mongodb" is not a type of probe: want memcached or redis`,
 	"probe-target":                   `:3: probes.0.target: "localhost" is not an address: want host:port`,
+	"probe-mode":                     `:4: probes.0.mode: "ring" is out of range: want standalone, cluster or sentinel`,
+	"probe-watch":                    `:5: probes.0.watch: "monitor" cannot be watched: want info, keyspace, expiry, hotkeys`,
+	"probe-lock":                     `:6: probes.0.keyspace.locks: "lock" is not a pattern of locks: want one * or {key}, and text before or after it`,
 	"probe-timeout":                  `:6: probes.0.timeout: 2s is out of range: want 1ms to 1s`,
 	"probe-interval":                 `:5: probes.0.interval: 1m0s is out of range: want 100ms to 4s`,
 	"probe-twice":                    `:3: probes.1.name: probe 0 has the same name and target: want another name`,

@@ -29,22 +29,6 @@ func (a *Alertmanager) UnmarshalYAML(unmarshal func(any) error) error {
 	return strictyaml.At(unmarshal((*plain)(a)), "alertmanager", "http_config")
 }
 
-// UnmarshalYAML fills in defaults for what the file leaves out.
-func (p *Probe) UnmarshalYAML(unmarshal func(any) error) error {
-	*p = Probe{Interval: time.Second}
-	type plain Probe
-	if err := unmarshal((*plain)(p)); err != nil {
-		return strictyaml.At(err, "probes")
-	}
-	if p.Service == "" {
-		p.Service = p.Type
-	}
-	if p.Timeout == 0 {
-		p.Timeout = p.Interval * 4 / 5
-	}
-	return nil
-}
-
 // UnmarshalYAML refuses what is not a whole number, which the decoder would
 // round.
 func (c *Count) UnmarshalYAML(n *yaml.Node) error {

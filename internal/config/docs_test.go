@@ -30,6 +30,9 @@ func fields(t reflect.Type, path string) []string {
 	var out []string
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if name == "-" { // no file has it
+			continue
+		}
 		out = append(out, fields(f.Type, strings.TrimPrefix(path+"."+name, "."))...)
 	}
 	return out

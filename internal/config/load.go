@@ -66,6 +66,7 @@ func (c *Config) setDirectory(dir string) {
 	for i := range c.Probes {
 		p := &c.Probes[i]
 		p.PasswordFile = promconfig.JoinDir(dir, p.PasswordFile)
+		p.SentinelPasswordFile = promconfig.JoinDir(dir, p.SentinelPasswordFile)
 		p.TLS.SetDirectory(dir)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -113,6 +114,8 @@ type source struct{ s *Server }
 
 func (x source) Incidents() []incident.Incident               { return x.s.incidents.All() }
 func (x source) Incident(id string) (incident.Incident, bool) { return x.s.incidents.Get(id) }
-func (x source) Limits() []engine.Limit                       { return x.s.engine.Limits() }
-func (x source) Caches() []signal.CacheState                  { return x.s.engine.Caches() }
-func (x source) Now() time.Time                               { return x.s.engine.Now() }
+func (x source) Limits() []engine.Limit {
+	return slices.Concat(x.s.probeMetrics.states.all(), x.s.engine.Limits())
+}
+func (x source) Caches() []signal.CacheState { return x.s.engine.Caches() }
+func (x source) Now() time.Time              { return x.s.engine.Now() }

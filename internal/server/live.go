@@ -2,12 +2,9 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
-	"os"
-	"strings"
 	"sync"
+	"time"
 
 	promconfig "github.com/prometheus/common/config"
 
@@ -17,7 +14,6 @@ import (
 	"github.com/stampede-exporter/stampede-exporter/internal/incident"
 	"github.com/stampede-exporter/stampede-exporter/internal/incident/alertmanager"
 	"github.com/stampede-exporter/stampede-exporter/probes"
-	"github.com/stampede-exporter/stampede-exporter/probes/redis"
 )
 
 // live is the part of a server that a reload replaces.
@@ -29,9 +25,12 @@ type live struct {
 
 // declarations returns what c says of origins and caches, for the engine.
 func declarations(c *config.Config) engine.Declarations {
-	d := engine.Declarations{Budgets: map[string]int{}, Origins: map[string]string{}}
+	d := engine.Declarations{Budgets: map[string]int{}, Recomputes: map[string]time.Duration{}, Origins: map[string]string{}}
 	for name, o := range c.Origins {
 		d.Budgets[name] = int(o.Concurrency)
+		if o.Recompute > 0 {
+			d.Recomputes[name] = o.Recompute
+		}
 	}
 	for name, cache := range c.Caches {
 		d.Origins[name] = cache.Origin
@@ -125,62 +124,4 @@ func (p *running) stop() {
 	}
 	p.done.Wait()
 	p.cancel = nil
-}
-
-// newProbes returns the probes c asks for.
-func (s *Server) newProbes(c *config.Config) (*probes.Runner, error) {
-	var list []probes.Probe
-	var errs []error
-	for i := range c.Probes {
-		p, err := newProbe(&c.Probes[i])
-		if err != nil {
-			errs = append(errs, fmt.Errorf("configure probes.%d: %w", i, err))
-			continue
-		}
-		list = append(list, p)
-	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	return probes.New(list, probes.Options{Sink: s.probed, Report: s.reported})
-}
-
-// newProbe makes one probe. There is one case for each type.
-func newProbe(c *config.Probe) (probes.Probe, error) {
-	password, err := readPassword(c.PasswordFile)
-	if err != nil {
-		return probes.Probe{}, err
-	}
-	var t *tls.Config
-	if c.TLS != nil {
-		if t, err = promconfig.NewTLSConfig(c.TLS); err != nil {
-			return probes.Probe{}, err
-		}
-	}
-	switch c.Type {
-	case "redis":
-		return redis.Info(c.Target, c.Cache, redis.Options{
-			Name:     c.Name,
-			Service:  c.Service,
-			Interval: c.Interval,
-			Timeout:  c.Timeout,
-			Username: c.Username,
-			Password: password,
-			TLS:      t,
-		})
-	}
-	return probes.Probe{}, fmt.Errorf("%q is not a type of probe", c.Type)
-}
-
-// readPassword returns the contents of a file without a newline at its end; no
-// file is no password.
-func readPassword(path string) (string, error) {
-	if path == "" {
-		return "", nil
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("read password: %w", err)
-	}
-	return strings.TrimRight(string(text), "\r\n"), nil
 }

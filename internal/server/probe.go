@@ -20,8 +20,11 @@ type probeMetrics struct {
 	success  *prometheus.GaugeVec
 	duration *prometheus.HistogramVec
 	failures *prometheus.CounterVec
+	gaps     *prometheus.CounterVec
+	skipped  *prometheus.CounterVec
+	limits   *prometheus.GaugeVec
 	servers  serverCounts
-	failing  sync.Map // of target: probes whose last run failed, by name and target
+	states   probeStates
 }
 
 // target is one probe.
@@ -34,8 +37,11 @@ func newProbeMetrics(r prometheus.Registerer) *probeMetrics {
 		// 1 ms to 4 s, the longest a run may take.
 		duration: metric.NewHistogram(semconv.ProbeDuration, prometheus.ExponentialBuckets(0.001, 4, 7)),
 		failures: metric.NewCounter(semconv.ProbeFailures),
+		gaps:     metric.NewCounter(semconv.ProbeGaps),
+		skipped:  metric.NewCounter(semconv.ProbeSkipped),
+		limits:   metric.NewGauge(semconv.ProbeLimits),
 	}
-	r.MustRegister(m.success, m.duration, m.failures, &m.servers)
+	r.MustRegister(m.success, m.duration, m.failures, m.gaps, m.skipped, m.limits, &m.servers)
 	return m
 }
 
@@ -44,8 +50,11 @@ func (m *probeMetrics) reset() {
 	m.success.Reset()
 	m.duration.Reset()
 	m.failures.Reset()
+	m.gaps.Reset()
+	m.skipped.Reset()
+	m.limits.Reset()
 	m.servers.reset()
-	m.failing.Clear()
+	m.states.reset()
 }
 
 // reported takes the account of one run of a probe.
@@ -58,22 +67,10 @@ func (s *Server) reported(r probes.Report) {
 		m.failures.WithLabelValues(r.Probe, r.Target, string(r.Reason)).Inc()
 	}
 	m.success.WithLabelValues(r.Probe, r.Target).Set(success)
-	s.logProbe(r)
-}
-
-// logProbe says when a probe begins to fail, and when it works again; what is
-// in between is counted.
-func (s *Server) logProbe(r probes.Report) {
-	t := target{r.Probe, r.Target}
-	if r.Err == nil {
-		if _, failed := s.probeMetrics.failing.LoadAndDelete(t); failed {
-			s.log.Info("Probe works again", "probe", r.Probe, "target", r.Target)
-		}
-		return
-	}
-	if _, failed := s.probeMetrics.failing.Swap(t, true); !failed {
-		s.log.Warn("Probe fails; until it works again, failures are counted only", "probe", r.Probe, "target", r.Target, "reason", string(r.Reason), "err", r.Err)
-	}
+	m.gaps.WithLabelValues(r.Probe, r.Target).Add(float64(r.Gaps))
+	m.skipped.WithLabelValues(r.Probe, r.Target).Add(float64(r.Skipped))
+	m.limits.WithLabelValues(r.Probe, r.Target).Set(float64(len(r.Limits)))
+	s.logProbe(r, m.states.take(r))
 }
 
 // probed takes what a probe returned.
@@ -94,22 +91,35 @@ type serverCounts struct {
 // server is one server that was probed for one cache.
 type server struct{ cache, service, instance string }
 
-// counts are cumulative since the server started.
-type counts struct{ hits, misses, expired, evicted uint64 }
+// counts are cumulative since the server started, but for the clients that wait
+// and the keys there are.
+type counts struct {
+	hits, misses, expired, evicted uint64
+	signal.Server
+}
 
 var (
 	serverLookups = metric.NewDesc(semconv.ServerLookups)
 	serverExpired = metric.NewDesc(semconv.ServerExpired)
 	serverEvicted = metric.NewDesc(semconv.ServerEvicted)
+	serverFlushes = metric.NewDesc(semconv.ServerFlushes)
+	serverSets    = metric.NewDesc(semconv.ServerSets)
+	serverBlocked = metric.NewDesc(semconv.ServerBlocked)
+	serverKeys    = metric.NewDesc(semconv.ServerKeys)
 )
 
+// set takes a server's own account. Probes of other things do not know how long
+// the server has been up, and count some of the same.
 func (c *serverCounts) set(v *signal.Vitals) {
+	if v.Uptime == 0 {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.last == nil {
 		c.last = map[server]counts{}
 	}
-	c.last[server{v.Cache, v.Service, v.Instance}] = counts{v.Lookups.Hits, v.Lookups.Misses, v.Expired, v.Evicted}
+	c.last[server{v.Cache, v.Service, v.Instance}] = counts{v.Lookups.Hits, v.Lookups.Misses, v.Expired, v.Evicted, v.Server}
 }
 
 func (c *serverCounts) reset() {
@@ -123,6 +133,10 @@ func (c *serverCounts) Describe(ch chan<- *prometheus.Desc) {
 	ch <- serverLookups
 	ch <- serverExpired
 	ch <- serverEvicted
+	ch <- serverFlushes
+	ch <- serverSets
+	ch <- serverBlocked
+	ch <- serverKeys
 }
 
 // Collect implements [prometheus.Collector].
@@ -134,6 +148,10 @@ func (c *serverCounts) Collect(ch chan<- prometheus.Metric) {
 		ch <- metric.Const(serverLookups, semconv.Counter, float64(n.misses), cache, "miss")
 		ch <- metric.Const(serverExpired, semconv.Counter, float64(n.expired), cache)
 		ch <- metric.Const(serverEvicted, semconv.Counter, float64(n.evicted), cache)
+		ch <- metric.Const(serverFlushes, semconv.Counter, float64(n.Flushes), cache)
+		ch <- metric.Const(serverSets, semconv.Counter, float64(n.Sets), cache)
+		ch <- metric.Const(serverBlocked, semconv.Gauge, float64(n.Blocked), cache)
+		ch <- metric.Const(serverKeys, semconv.Gauge, float64(n.Keys), cache)
 	}
 }
 
@@ -149,6 +167,10 @@ func (c *serverCounts) byCache() map[string]counts {
 		sum.misses += n.misses
 		sum.expired += n.expired
 		sum.evicted += n.evicted
+		sum.Flushes += n.Flushes
+		sum.Sets += n.Sets
+		sum.Blocked += n.Blocked
+		sum.Keys += n.Keys
 		sums[cache] = sum
 	}
 	return sums

@@ -17,6 +17,7 @@ const (
 	maxOpen   = 100
 	maxClosed = 25
 	maxLimits = 25
+	maxHot    = 5 // of each cache
 )
 
 // indexPage is the landing page.
@@ -26,6 +27,7 @@ type indexPage struct {
 	Open, Closed []card
 	MoreOpen     int // open, but not shown
 	Caches       []row
+	Hot          []hotRow
 	Limits       []engine.Limit
 	MoreLimits   int    // not shown
 	GRPC, HTTP   string // URLs to send to
@@ -53,6 +55,7 @@ func (p *pages) index(w http.ResponseWriter, r *http.Request) {
 	instances := 0
 	for _, c := range p.o.Source.Caches() {
 		i.Caches = append(i.Caches, rowOf(&c))
+		i.Hot = append(i.Hot, hotRows(&c, now)...)
 		instances += c.Instances
 	}
 	i.Headline = headline(len(i.Open) + i.MoreOpen)

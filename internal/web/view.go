@@ -167,13 +167,14 @@ func (p *pages) eventOf(c incident.Change, i *incident.Incident, now time.Time) 
 type row struct {
 	Cache, Service, Origin string
 	Instances, Silent      int
+	Probes                 int
 	Reads, HitRatio        string
 }
 
 func rowOf(c *signal.CacheState) row {
 	r := row{
 		Cache: shown(c.Cache), Service: shown(c.Service), Origin: shown(c.Origin.Name),
-		Instances: c.Instances, Silent: c.Silent,
+		Instances: c.Instances, Silent: c.Silent, Probes: c.Probes,
 		// Ticks are a second apart, so what a tick counted is a rate.
 		Reads: digits(float64(c.Lookups.Total()), 3), HitRatio: "no reads",
 	}
@@ -183,7 +184,10 @@ func rowOf(c *signal.CacheState) row {
 	if c.Origin.Budget > 0 {
 		r.Origin = strings.TrimSpace(fmt.Sprintf("%s (%d at once)", r.Origin, c.Origin.Budget))
 	}
-	if n := c.Lookups.Total(); n > 0 {
+	switch n := c.Lookups.Total(); {
+	case c.Unknown.Has(signal.UnknownHits):
+		r.Reads, r.HitRatio = "not seen", "not seen"
+	case n > 0:
 		r.HitRatio = percent(c.Lookups.Hits, n)
 	}
 	return r

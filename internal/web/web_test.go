@@ -143,9 +143,18 @@ func TestTheIncidentPageSaysWhereItCameFromAndWentTo(t *testing.T) {
 
 func caches() []signal.CacheState {
 	return []signal.CacheState{
-		{Cache: "feed", Service: "feed-api", Origin: signal.Origin{Name: "db", Budget: 8}, Instances: 20, Silent: 1, Lookups: signal.Lookups{Hits: 291, Misses: 9}},
+		{Cache: "feed", Service: "feed-api", Origin: signal.Origin{Name: "db", Budget: 8}, Instances: 20, Silent: 1, Probes: 2, Hot: hotKeys(), Lookups: signal.Lookups{Hits: 291, Misses: 9}},
 		{Cache: "profile", Service: "", Instances: 12},
 	}
+}
+
+// hotKeys are more than are shown.
+func hotKeys() []signal.HotKey {
+	keys := []signal.HotKey{{ID: 0xabc, Group: "feed:*", Share: 0.213, Expiry: signal.At(now.Add(39 * time.Second))}}
+	for range 6 {
+		keys = append(keys, signal.HotKey{ID: 0xdef, Group: "<b>user</b>:*", Share: 0.01})
+	}
+	return keys
 }
 
 func get(t *testing.T, s web.Source, path string) (*http.Response, string) {
@@ -197,8 +206,11 @@ func TestTheLandingPageShowsWhatAnOperatorNeeds(t *testing.T) {
 		"duplicates 120 recomputes wasted 48 s",
 		"First: Put a single-flight in front",
 		"Who reports",
-		"feed feed-api 20 1 300 97 % db (8 at once)",
-		"profile several 12 0 0 no reads",
+		"feed feed-api 20 1 2 300 97 % db (8 at once)",
+		"profile several 12 0 0 0 no reads",
+		"Most used keys",
+		"0000000000000abc feed:* feed 21 % in 39 s",
+		"0000000000000def <b>user</b>:* feed 1 % never, or not known",
 		"Over",
 		"11:58:25 90 s page P1 Hot-key dogpile feed feed:*",
 	} {

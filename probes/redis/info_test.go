@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 // probe returns a probe of addr that is closed when t ends.
 func probe(t *testing.T, addr string, o redis.Options) probes.Probe {
 	t.Helper()
-	p, err := redis.Info(addr, "feed", o)
+	p, err := redis.Info([]string{addr}, "feed", o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,14 +45,14 @@ func probe(t *testing.T, addr string, o redis.Options) probes.Probe {
 // ask runs p once and returns its only record.
 func ask(t *testing.T, p probes.Probe) *signal.Vitals {
 	t.Helper()
-	windows, vitals, err := p.Run(t.Context())
+	res, err := p.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(windows) != 0 || len(vitals) != 1 {
-		t.Fatalf("got %d windows and %d vitals, want one vitals", len(windows), len(vitals))
+	if len(res.Windows) != 0 || len(res.Vitals) != 1 {
+		t.Fatalf("got %d windows and %d vitals, want one vitals", len(res.Windows), len(res.Vitals))
 	}
-	return vitals[0]
+	return res.Vitals[0]
 }
 
 // dial returns a client of the server at addr.
@@ -98,6 +98,8 @@ func TestInfoCountsWhatARealServerCounts(t *testing.T) {
 		Cache:   "feed",
 		Lookups: signal.Lookups{Hits: hits, Misses: misses},
 		Expired: 1,
+		Server:  signal.Server{Sets: 2, Keys: 1},
+		Probe:   true,
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(signal.Vitals{}, "At", "Uptime", "Source.Build")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -107,6 +109,44 @@ func TestInfoCountsWhatARealServerCounts(t *testing.T) {
 	}
 	if got.Build == "" {
 		t.Error("no version")
+	}
+}
+
+func TestInfoCountsFlushesAndClientsThatWait(t *testing.T) {
+	addr := cachetest.Redis(t)
+	c, ctx := dial(t, addr), t.Context()
+	p := probe(t, addr, redis.Options{})
+	must(t, c.FlushDB(ctx))
+	must(t, c.FlushAll(ctx))
+	if got := ask(t, p).Server.Flushes; got != 2 {
+		t.Errorf("flushed %d times, want 2", got)
+	}
+	waiting, cancel := context.WithCancel(ctx)
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		dial(t, addr).BLPop(waiting, 0, "queue")
+	}()
+	for ask(t, p).Server.Blocked == 0 {
+		if ctx.Err() != nil {
+			t.Fatal("the client that waits was never counted")
+		}
+	}
+	must(t, c.RPush(ctx, "queue", "x"))
+	cancel()
+	<-gone
+}
+
+func TestTimesToLiveThatWereAskedForAreNoHits(t *testing.T) {
+	addr := cachetest.Redis(t)
+	c, ctx := dial(t, addr), t.Context()
+	must(t, c.Set(ctx, "a", "1", time.Hour))
+	must(t, c.Get(ctx, "a"))
+	for range 10 {
+		must(t, c.PTTL(ctx, "a"))
+	}
+	if got := ask(t, probe(t, addr, redis.Options{})).Lookups; got != (signal.Lookups{Hits: 1}) {
+		t.Errorf("got %+v, want one hit", got)
 	}
 }
 
@@ -146,7 +186,7 @@ func TestInfoLogsIn(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			_, _, err := probe(t, addr, tc.o).Run(t.Context())
+			_, err := probe(t, addr, tc.o).Run(t.Context())
 			if tc.err == "" && err != nil {
 				t.Errorf("got %v, want no error", err)
 			}
@@ -190,7 +230,7 @@ func TestInfoGivesUpOnAServerThatDoesNotAnswer(t *testing.T) {
 	addr := serve(t, func(net.Conn) {})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, _, err := probe(t, addr, redis.Options{}).Run(ctx)
+	_, err := probe(t, addr, redis.Options{}).Run(ctx)
 	if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("got %v, want a deadline exceeded", err)
 	}
@@ -205,7 +245,7 @@ func TestRunnerTellsASilentServerFromOneThatIsGone(t *testing.T) {
 	gone := l.Addr().String()
 	l.Close()
 	for addr, want := range map[string]probes.Reason{silent: probes.TimedOut, gone: probes.Failed} {
-		p, err := redis.Info(addr, "feed", redis.Options{Interval: 200 * time.Millisecond})
+		p, err := redis.Info([]string{addr}, "feed", redis.Options{Interval: 200 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,8 +280,8 @@ func TestInfoRefusesWhatIsNotRedis(t *testing.T) {
 				_, _ = c.Write([]byte(answer))
 				_ = c.(*net.TCPConn).CloseWrite()
 			})
-			if _, vitals, err := probe(t, addr, redis.Options{}).Run(t.Context()); err == nil {
-				t.Errorf("got %+v and no error", vitals[0])
+			if res, err := probe(t, addr, redis.Options{}).Run(t.Context()); err == nil {
+				t.Errorf("got %+v and no error", res.Vitals[0])
 			}
 		})
 	}
@@ -259,7 +299,7 @@ func TestInfoSpeaksTLSIfTold(t *testing.T) {
 		c.Close()
 	})
 	p := probe(t, addr, redis.Options{TLS: &tls.Config{ServerName: "cache.example"}})
-	if _, _, err := p.Run(t.Context()); err == nil {
+	if _, err := p.Run(t.Context()); err == nil {
 		t.Error("no error from a server that hangs up")
 	}
 	const handshake = 22 // RFC 8446, section 5.1
@@ -278,7 +318,7 @@ func TestInfoComesBackWithTheServer(t *testing.T) {
 	})
 	p := probe(t, addr, redis.Options{})
 	for range 2 {
-		if _, _, err := p.Run(t.Context()); err == nil {
+		if _, err := p.Run(t.Context()); err == nil {
 			t.Error("no error from a server that hangs up")
 		}
 	}
@@ -304,7 +344,7 @@ func TestInfoRefusesEmptyNames(t *testing.T) {
 		{"no cache", "127.0.0.1:6379", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if _, err := redis.Info(tc.addr, tc.cache, redis.Options{}); err == nil {
+			if _, err := redis.Info([]string{tc.addr}, tc.cache, redis.Options{}); err == nil {
 				t.Error("no error")
 			}
 		})

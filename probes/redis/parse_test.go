@@ -28,6 +28,7 @@ func TestParseInfo(t *testing.T) {
 		Uptime:  90 * time.Second,
 		Lookups: signal.Lookups{Hits: 12, Misses: 3},
 		Expired: 4, Evicted: 5,
+		Server: signal.Server{Keys: 1},
 	}
 	anonymous := *full
 	anonymous.Build = ""
@@ -54,7 +55,7 @@ func TestParseInfo(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := parseInfo(tc.text)
+			got, err := parseInfo(tc.text, "")
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -68,8 +69,23 @@ func TestParseInfo(t *testing.T) {
 	}
 }
 
+func TestParseInfoCountsCommands(t *testing.T) {
+	const commands = "# Commandstats\r\ncmdstat_flushall:calls=2,usec=3,usec_per_call=1.50\r\ncmdstat_flushdb:calls=1\r\n" +
+		"cmdstat_set:calls=10,usec=1\r\ncmdstat_setex:calls=5\r\ncmdstat_pttl:calls=4,usec=2\r\ncmdstat_get:calls=99\r\ncmdstat_psetex:calls=many\r\n"
+	got, err := parseInfo(sample+"db1:keys=41,expires=0\r\nblocked_clients:3\r\n", commands)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (signal.Server{Flushes: 3, Sets: 15, Blocked: 3, Keys: 42}); got.Server != want {
+		t.Errorf("got %+v, want %+v", got.Server, want)
+	}
+	if want := (signal.Lookups{Hits: 8, Misses: 3}); got.Lookups != want {
+		t.Errorf("got %+v, want %+v: 4 of 12 hits were PTTL", got.Lookups, want)
+	}
+}
+
 func TestParseInfoKeepsAVersionShort(t *testing.T) {
-	got, err := parseInfo(strings.Replace(sample, "7.0.15", strings.Repeat("7", 1000), 1))
+	got, err := parseInfo(strings.Replace(sample, "7.0.15", strings.Repeat("7", 1000), 1), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +99,7 @@ func FuzzParseInfo(f *testing.F) {
 	f.Add("")
 	f.Add(":\n#:\r\nuptime_in_seconds:9223372036854775807\nkeyspace_hits:0x1\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		v, err := parseInfo(text)
+		v, err := parseInfo(text, text)
 		if (v == nil) == (err == nil) {
 			t.Fatalf("got %v and %v, want one of them", v, err)
 		}
