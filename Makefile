@@ -13,6 +13,7 @@ FUZZTIME ?= 10s
 BENCH ?= .
 BENCHCOUNT ?= 1
 SEEDS ?= 20
+DAYS ?= 30
 
 # Built tools are kept outside the tree, by version, so that they are built once
 # a machine. Tests find them through STAMPEDE_TOOLS/bin.
@@ -93,8 +94,17 @@ lab: ## Run every scenario with its own seed, and fail if one does not go as exp
 	$(GO) run ./cmd/stampede-exporter lab run scenarios
 
 .PHONY: score
-score: ## Score the detectors on all scenarios: held-out seeds (SEEDS, 20), at three paces
-	$(GO) run ./cmd/stampede-exporter lab score --seeds $(SEEDS) --shift scenarios/
+score: ## Score the detectors on all scenarios: held-out seeds (SEEDS, 20), at three paces, with restarts
+	$(GO) run ./cmd/stampede-exporter lab score --seeds $(SEEDS) --shift --restart --progress scenarios/
+
+.PHONY: score-quiet
+score-quiet: ## Bound the rate of false pages: DAYS (30) simulated days of what is no trouble
+	$(GO) run ./cmd/stampede-exporter lab score --quiet-days $(DAYS) --shift --gate --progress scenarios/ scenarios/long/
+
+# One held-out seed of each scenario that is not among the longest.
+.PHONY: score-ci
+score-ci: ## Fail if a short score has a false page, misses more than one in 20, or pages twice
+	$(GO) run ./cmd/stampede-exporter lab score --seeds 1 --max-reads 150000 --restart --gate scenarios/
 
 ##@ Keep it tidy
 
@@ -129,7 +139,7 @@ tools-lint: $(staticcheck) $(promtool)
 
 .PHONY: tools-servers
 tools-servers:
-	@tools/apt-install redis-server=redis-server memcached=memcached
+	@tools/apt-install redis-server=redis-server memcached=memcached node=nodejs npm=npm
 
 # The race detector is written in C and linked by its compiler.
 .PHONY: tools-race

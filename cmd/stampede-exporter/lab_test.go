@@ -24,6 +24,18 @@ func TestLabRunHoldsWhatIsFoundAgainstWhatHappened(t *testing.T) {
 	}
 }
 
+func TestLabRunShowsIncidentsWithWhatTheyBroughtAbout(t *testing.T) {
+	stdout, _, status := run(t, "lab", "run", "../../scenarios/orphaned-lock.yml")
+	lines := strings.Split(stdout, "\n")
+	if status != 0 || len(lines) < 3 || !strings.Contains(lines[1], "s  page   orphaned-lock: ") || !strings.Contains(lines[2], "s    page   lock-convoy: ") {
+		t.Errorf("exit %d: want the lock, and below it those that wait for it:\n%s", status, stdout)
+	}
+	stdout, _, status = run(t, "lab", "run", "../../scenarios/hot-key-naive.yml", "--restart")
+	if status != 0 || !strings.Contains(stdout, ": 1 of 1 incidents found again, 0 opened anew, 0 paged twice") {
+		t.Errorf("exit %d: want the incident found again after a restart:\n%s", status, stdout)
+	}
+}
+
 func TestLabRunExitsWith1IfAnExpectationIsNotMet(t *testing.T) {
 	text, err := os.ReadFile("../../scenarios/single-flight.yml")
 	if err != nil {

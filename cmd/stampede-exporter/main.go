@@ -50,6 +50,7 @@ func commands(app *kingpin.Application) []command {
 		demoCommand(app),
 		labRunCommand(labClause),
 		labScoreCommand(labClause),
+		labVerifyCommand(labClause),
 		checkConfigCommand(app),
 		dashboardsCommand(app),
 		alertsCommand(app),

@@ -24,6 +24,7 @@ type serve struct {
 	configFile, stateFile string
 	grpc, http            string
 	web                   *web.FlagConfig
+	probes                probeFlags
 }
 
 func serveCommand(app *kingpin.Application) command {
@@ -33,6 +34,7 @@ func serveCommand(app *kingpin.Application) command {
 	clause.Flag("otlp.grpc.listen-address", "Address to receive OTLP over gRPC on.").Default("127.0.0.1:4317").StringVar(&s.grpc)
 	clause.Flag("otlp.http.listen-address", "Address to receive OTLP over HTTP on, at /v1/logs.").Default("127.0.0.1:4318").StringVar(&s.http)
 	clause.Flag("state.file", "File to keep incidents in, so that they survive a restart; what detectors have learnt goes beside it. Default: none, and a restart forgets both.").StringVar(&s.stateFile)
+	s.probes.add(clause)
 	return command{clause, s.run}
 }
 
@@ -46,14 +48,16 @@ func (s *serve) run(ctx context.Context, env environment) error {
 		Logger:    env.log,
 		Version:   version.Version,
 	}
+	var read func() (*config.Config, error)
 	if s.configFile != "" {
-		o.Load = func() (*config.Config, error) { return config.Load(s.configFile) }
-		c, err := o.Load()
-		if err != nil {
-			return err
-		}
-		o.Config = c
+		read = func() (*config.Config, error) { return config.Load(s.configFile) }
+		o.Load = s.probes.load(read)
 	}
+	c, err := s.probes.load(read)()
+	if err != nil {
+		return err
+	}
+	o.Config = c
 	if err := web.Validate(*s.web.WebConfigFile); err != nil {
 		return err
 	}

@@ -9,15 +9,16 @@ import (
 
 	"github.com/stampede-exporter/stampede-exporter/internal/ingest"
 	"github.com/stampede-exporter/stampede-exporter/internal/lab"
+	"github.com/stampede-exporter/stampede-exporter/internal/lab/rig"
 	"github.com/stampede-exporter/stampede-exporter/internal/lab/sim"
 )
 
 // reports collects what a fleet says in a short run.
-func reports(t *testing.T, name string) []sim.Report {
+func reports(t *testing.T, name string) []rig.Report {
 	t.Helper()
 	sc := load(t, name)
-	var all []sim.Report
-	s, err := sim.New(sc, sim.Options{Report: func(r sim.Report) { all = append(all, r) }})
+	var all []rig.Report
+	s, err := sim.New(sc, sim.Options{Report: func(r rig.Report) { all = append(all, r) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,14 +4,14 @@ import (
 	"time"
 
 	"github.com/stampede-exporter/stampede-exporter/detectors"
-	"github.com/stampede-exporter/stampede-exporter/internal/lab/sim"
 	"github.com/stampede-exporter/stampede-exporter/signal"
 )
 
 // findings joins what detectors repeat at each tick.
 type findings struct {
-	all  []*Finding
-	open map[subject]*Finding
+	start signal.Nanos // of the run
+	all   []*Finding
+	open  map[subject]*Finding
 }
 
 // subject is what a finding is about.
@@ -20,12 +20,9 @@ type subject struct {
 	key                      signal.KeyID
 }
 
-// add takes in what one detector said at one tick.
+// add takes in what was found at one tick.
 func (fs *findings) add(at signal.Nanos, found []detectors.Finding) {
-	if fs.open == nil {
-		fs.open = map[subject]*Finding{}
-	}
-	now := offset(at)
+	now := at.Sub(fs.start)
 	for i := range found {
 		d := &found[i]
 		id := subject{d.Detector, d.Service, d.Cache, d.Key.ID}
@@ -46,12 +43,27 @@ func (fs *findings) add(at signal.Nanos, found []detectors.Finding) {
 			delete(fs.open, id)
 			continue
 		}
-		f.take(now, d)
+		f.take(fs.start, now, d)
 	}
 }
 
+// assign notes that what is said of a subject is part of an incident.
+func (fs *findings) assign(s subject, incident string) {
+	if f := fs.open[s]; f != nil {
+		f.Incident = incident
+	}
+}
+
+// interrupt ends all that holds, because nobody is left to say it.
+func (fs *findings) interrupt(at signal.Nanos) {
+	for _, f := range fs.open {
+		f.Cleared = at.Sub(fs.start).Seconds()
+	}
+	clear(fs.open)
+}
+
 // take brings f up to date. The worst it came to stays.
-func (f *Finding) take(now time.Duration, d *detectors.Finding) {
+func (f *Finding) take(start signal.Nanos, now time.Duration, d *detectors.Finding) {
 	for s := range f.raised {
 		if int(d.Severity) >= s && f.raised[s] < 0 {
 			f.raised[s] = now
@@ -61,19 +73,16 @@ func (f *Finding) take(now time.Duration, d *detectors.Finding) {
 	if ticketed := f.raised[detectors.Ticket]; ticketed >= 0 {
 		f.Ticketed = ticketed.Seconds()
 	}
+	if d.Priority == 1 && f.Urged == 0 {
+		f.Urged = now.Seconds()
+	}
 	if paged := f.raised[detectors.Page]; paged >= 0 {
 		f.Paged = paged.Seconds()
 	}
-	f.Key = d.Key.Text
-	if f.Key == "" && d.Key.ID != 0 {
-		f.Key = d.Key.ID.String()
-	}
-	f.Priority, f.Onset, f.Summary = d.Priority, offset(d.Onset).Seconds(), d.Summary
+	f.Key = keyText(d.Key)
+	f.Priority, f.Onset, f.Summary = d.Priority, d.Onset.Sub(start).Seconds(), d.Summary
 	f.Evidence = make(map[string]float64, len(d.Evidence))
 	for _, e := range d.Evidence {
 		f.Evidence[e.Name] = e.Value
 	}
 }
-
-// offset returns how long after the start of the run n is.
-func offset(n signal.Nanos) time.Duration { return n.Sub(signal.At(sim.Epoch)) }

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -18,11 +19,11 @@ func (r *Result) judgeFindings(sc *scenario.Scenario) {
 		r.Checks = append(r.Checks, r.expected(&sc.Expect[i]))
 	}
 	if sc.Forbid.Pages {
-		r.Checks = append(r.Checks, r.absent("no page", func(f *Finding) bool { return f.raised[detectors.Page] >= 0 }))
+		r.Checks = append(r.Checks, r.absent("no page", func(i *Incident) bool { return i.Pages > 0 }))
 	}
 	for _, d := range sc.Forbid.Detectors {
-		r.Checks = append(r.Checks, r.absent("no "+d, func(f *Finding) bool {
-			return f.Detector == d && f.raised[detectors.Ticket] >= 0
+		r.Checks = append(r.Checks, r.absent("no "+d, func(i *Incident) bool {
+			return i.Detector == d && i.Ticketed > 0 && i.PartOf == ""
 		}))
 	}
 }
@@ -48,7 +49,12 @@ func (r *Result) expected(x *scenario.Expectation) Check {
 			continue
 		}
 		raised := f.raised[least]
+		if x.Priority == 1 {
+			raised = f.urged()
+		}
 		switch {
+		case raised < 0 && x.Priority == 1 && f.Priority > 0:
+			near = fmt.Sprintf("it came as %s of priority %d only", f.Severity, f.Priority)
 		case raised < 0:
 			near = fmt.Sprintf("it came as %s only", f.Severity)
 		case raised < x.After:
@@ -61,6 +67,8 @@ func (r *Result) expected(x *scenario.Expectation) Check {
 			near = fmt.Sprintf("it came at %v, before the trouble began at %v", raised, onset)
 		case x.Within > 0 && raised-onset > x.Within:
 			near = fmt.Sprintf("it came at %v, %v after the trouble began at %v", raised, raised-onset, onset)
+		case least == detectors.Page && !r.woke(f):
+			near = fmt.Sprintf("it came at %v, as part of incident %s, which woke nobody", raised, f.Incident)
 		default:
 			c.OK, c.Delay = true, (raised - onset).Seconds()
 			return c
@@ -74,6 +82,33 @@ func (r *Result) expected(x *scenario.Expectation) Check {
 		}
 	}
 	return c
+}
+
+// woke reports whether the incident that f is part of woke somebody, or one that
+// this continues did. What is part of too large an incident to be listed in it is
+// part of one that did.
+func (r *Result) woke(f *Finding) bool {
+	id := f.Incident
+	for range r.Incidents { // no chain is longer
+		n := slices.IndexFunc(r.Incidents, func(i Incident) bool { return i.ID == id })
+		if n < 0 {
+			break
+		}
+		i := &r.Incidents[n]
+		if i.Pages > 0 {
+			return true
+		}
+		id = cmp.Or(i.PartOf, i.Continues)
+	}
+	return f.Incident == ""
+}
+
+// urged returns when f first came with priority 1, or -1 if it never did.
+func (f *Finding) urged() time.Duration {
+	if f.Urged == 0 {
+		return -1
+	}
+	return time.Duration(f.Urged * float64(time.Second))
 }
 
 // forecast judges a warning: it must come before what it warns of. Where that
@@ -110,6 +145,9 @@ func describe(x *scenario.Expectation) string {
 		s += " key " + x.Key
 	}
 	s += " as " + x.Severity
+	if x.Priority > 0 {
+		s += fmt.Sprintf(" of priority %d", x.Priority)
+	}
 	if x.Within > 0 {
 		s += " within " + x.Within.String()
 	}
@@ -119,13 +157,13 @@ func describe(x *scenario.Expectation) string {
 	return s
 }
 
-// absent checks that nothing found is what it should not be.
-func (r *Result) absent(what string, wrong func(*Finding) bool) Check {
+// absent checks that no incident is what it should not be.
+func (r *Result) absent(what string, wrong func(*Incident) bool) Check {
 	c := Check{What: what, OK: true}
 	var said []string
-	for i := range r.Findings {
-		if f := &r.Findings[i]; wrong(f) {
-			said = append(said, fmt.Sprintf("%s on %s %s as %s at %.3fs", f.Detector, f.Cache, f.Key, f.Severity, f.Detected))
+	for n := range r.Incidents {
+		if i := &r.Incidents[n]; wrong(i) {
+			said = append(said, fmt.Sprintf("%s on %s %s as %s at %.3fs", i.Detector, i.Cache, i.Key, i.Severity, i.Opened))
 		}
 	}
 	if n := len(said); n > 0 {

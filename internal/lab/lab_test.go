@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stampede-exporter/stampede-exporter/internal/lab"
+	"github.com/stampede-exporter/stampede-exporter/internal/lab/rig"
 	"github.com/stampede-exporter/stampede-exporter/internal/lab/scenario"
-	"github.com/stampede-exporter/stampede-exporter/internal/lab/sim"
 )
 
 // catalogue is where the scenarios live.
@@ -51,6 +51,11 @@ func TestEveryScenarioIsNamedAfterItsFileAndSaysWhereItComesFrom(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
+	long, err := filepath.Glob(filepath.Join(catalogue, "long", "*.yml"))
+	if err != nil || len(long) == 0 {
+		t.Fatalf("%d long ones, %v", len(long), err)
+	}
+	files = append(files, long...)
 	for _, f := range files {
 		sc, err := scenario.Load(f)
 		if err != nil {
@@ -195,7 +200,7 @@ events:
 		if got := r.Truth["metastable"]; got != c.want {
 			t.Errorf("%s: metastable is %v, with a goodput of %.2f at the end: want %v", name, got, r.Truth["goodput_end"], c.want)
 		}
-		if at := slices.IndexFunc(r.Onsets, func(o sim.Onset) bool { return o.Detector == "metastable-loop" }); (at >= 0) != (c.want == 1) || at >= 0 && r.Onsets[at].At.Seconds() != 60 {
+		if at := slices.IndexFunc(r.Onsets, func(o rig.Onset) bool { return o.Detector == "metastable-loop" }); (at >= 0) != (c.want == 1) || at >= 0 && r.Onsets[at].At.Seconds() != 60 {
 			t.Errorf("%s: the onset is missing, or not the end of the trigger", name)
 		}
 	}
@@ -221,15 +226,4 @@ func TestAnExpectationThatIsNotMetSaysWhy(t *testing.T) {
 			t.Errorf("%s: OK is %v because %q: want %q", c.to, r.OK, why, c.why)
 		}
 	}
-}
-
-func BenchmarkAnHourOfAFleet(b *testing.B) {
-	sc := load(b, "xfetch")
-	sc.Duration, sc.Workloads[0].Rate, sc.Truth = 3600e9, 500, nil
-	for b.Loop() {
-		if _, err := lab.Run(context.Background(), sc, lab.Options{}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(3600*500), "ns/read")
 }

@@ -3,19 +3,24 @@ package lab
 import (
 	"time"
 
-	"github.com/stampede-exporter/stampede-exporter/internal/lab/sim"
+	"github.com/stampede-exporter/stampede-exporter/internal/lab/rig"
 )
 
 // Result is what a run came to. Its JSON form is an interface. Instants are
 // seconds since the start of the run.
 type Result struct {
-	Scenario string             `json:"scenario"`
-	Seed     uint64             `json:"seed"`
-	Seconds  float64            `json:"seconds"` // virtual time
-	Findings []Finding          `json:"findings"`
-	Truth    map[string]float64 `json:"truth"`
-	// Onsets are when each kind of trouble really began; see docs/scenarios.md.
-	Onsets []sim.Onset `json:"-"`
+	Scenario string    `json:"scenario"`
+	Seed     uint64    `json:"seed"`
+	Seconds  float64   `json:"seconds"` // of the run
+	Findings []Finding `json:"findings"`
+	// Incidents are the findings joined by cause, in the order they opened.
+	Incidents []Incident `json:"incidents"`
+	// Restart is set if the exporter was restarted.
+	Restart *Restart           `json:"restart,omitempty"`
+	Truth   map[string]float64 `json:"truth"`
+	// Onsets are when each kind of trouble really began, and when it was over;
+	// see docs/scenarios.md.
+	Onsets []rig.Onset `json:"-"`
 	// Checks are the scenario's expectations, each met or not.
 	Checks []Check `json:"checks"`
 	OK     bool    `json:"ok"`
@@ -23,16 +28,20 @@ type Result struct {
 
 // Finding is one thing a detector said, from its first word on it to its last.
 type Finding struct {
-	Detector string             `json:"detector"`
-	Cache    string             `json:"cache"`
-	Key      string             `json:"key,omitempty"` // empty if it is about a whole cache
-	Severity string             `json:"severity"`      // the worst it came to
-	Priority int                `json:"priority,omitempty"`
-	Onset    float64            `json:"onset"`
-	Detected float64            `json:"detected"`           // first said, at any severity
-	Ticketed float64            `json:"ticketed,omitempty"` // first said as a ticket or page; 0 if it never was
-	Paged    float64            `json:"paged,omitempty"`    // first said as a page; 0 if it never was
-	Cleared  float64            `json:"cleared,omitempty"`  // 0 if it held until the end
+	Detector string  `json:"detector"`
+	Cache    string  `json:"cache"`
+	Key      string  `json:"key,omitempty"` // empty if it is about a whole cache
+	Severity string  `json:"severity"`      // the worst it came to
+	Priority int     `json:"priority,omitempty"`
+	Onset    float64 `json:"onset"`
+	Detected float64 `json:"detected"`           // first said, at any severity
+	Ticketed float64 `json:"ticketed,omitempty"` // first said as a ticket or page; 0 if it never was
+	Paged    float64 `json:"paged,omitempty"`    // first said as a page; 0 if it never was
+	Urged    float64 `json:"urged,omitempty"`    // first said as a page of priority 1; 0 if it never was
+	Cleared  float64 `json:"cleared,omitempty"`  // 0 if it held until the end
+	// Incident is the ID of the incident it was part of, the last if there were
+	// several; empty if that lists too many others.
+	Incident string             `json:"incident,omitempty"`
 	Summary  string             `json:"summary"`
 	Evidence map[string]float64 `json:"evidence"`
 

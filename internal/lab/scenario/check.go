@@ -97,55 +97,6 @@ func (k *checker) origin(name string, o Origin) {
 	inRange(k, o.QueueLimit, 0, 10_000_000, "origins", name, "queue_limit")
 }
 
-func (k *checker) cache(s *Scenario, name string) {
-	c := s.Caches[name]
-	in := func(fields ...string) []string { return append([]string{"caches", name}, fields...) }
-	k.name(name, in()...)
-	if _, ok := s.Origins[c.Origin]; !ok {
-		k.add(fmt.Sprintf("%q is not one of origins", c.Origin), in("origin")...)
-	}
-	inRange(k, c.TTL, 10*time.Millisecond, maxTTL, in("ttl")...)
-	inRange(k, c.Jitter.Spread, 0, maxTTL, in("jitter", "spread")...)
-	k.choice(c.Jitter.Shape, []string{JitterAdditive, JitterSymmetric}, in("jitter", "shape")...)
-	if c.Jitter.Shape == JitterSymmetric && c.Jitter.Spread >= c.TTL && c.TTL > 0 {
-		k.add(fmt.Sprintf("%v would make values that are expired when written: want less than ttl (%v)", c.Jitter.Spread, c.TTL), in("jitter", "spread")...)
-	}
-	k.recompute(c.Recompute, in("recompute")...)
-	inRange(k, c.XFetch.Beta, 0.001, 1000, in("xfetch", "beta")...)
-	inRange(k, c.XFetch.Clamp, 0, time.Hour, in("xfetch", "clamp")...)
-	inRange(k, c.RefreshAhead.Ratio, 0.001, 1, in("refresh_ahead", "ratio")...)
-	inRange(k, c.Lock.TTL, time.Millisecond, 24*time.Hour, in("lock", "ttl")...)
-	k.choice(c.Lock.Wait, []string{WaitBlock, WaitStale, WaitNotFound}, in("lock", "wait")...)
-	inRange(k, c.Lease.Every, time.Millisecond, 24*time.Hour, in("lease", "every")...)
-	if c.Protect.Has(ProtectLock | ProtectLease) {
-		k.add("has both lock and lease: want one of them", in("protect")...)
-	}
-	if c.Protect.Has(ProtectSWR) && c.StaleGrace == 0 {
-		k.add("is zero, so swr has nothing to serve: want how long an old value may be served", in("stale_grace")...)
-	}
-	inRange(k, c.StaleGrace, 0, maxTTL, in("stale_grace")...)
-	inRange(k, c.Client.Timeout, time.Millisecond, 24*time.Hour, in("client", "timeout")...)
-	inRange(k, c.Client.Attempts, 1, 100, in("client", "attempts")...)
-	inRange(k, c.Client.Backoff, 0, time.Hour, in("client", "backoff")...)
-	inRange(k, c.Negative, 0, 1, in("negative")...)
-}
-
-func (k *checker) recompute(r Recompute, path ...string) {
-	const longest = time.Hour
-	at := func(f string) []string { return append(path[:len(path):len(path)], f) }
-	switch {
-	case r.Fixed != 0 && (r.P50 != 0 || r.P99 != 0):
-		k.add("has both fixed and p50 or p99: want fixed, or p50 and p99", path...)
-	case r.Fixed != 0:
-		inRange(k, r.Fixed, time.Microsecond, longest, at("fixed")...)
-	case r.P50 == 0 && r.P99 == 0:
-		k.add("is missing: want fixed, or p50 and p99", path...)
-	default:
-		inRange(k, r.P50, time.Microsecond, longest, at("p50")...)
-		inRange(k, r.P99, max(r.P50, time.Microsecond), longest, at("p99")...)
-	}
-}
-
 func (k *checker) workload(s *Scenario, w *Workload, path ...string) {
 	at := func(f string) []string { return append(path[:len(path):len(path)], f) }
 	k.cacheName(s, w.Cache, at("cache")...)
@@ -249,6 +200,7 @@ func (k *checker) outcome(s *Scenario) {
 		if x.Key != "" {
 			k.key(s, x.Cache, x.Key, at("key")...)
 		}
+		inRange(k, x.Priority, 0, 2, at("priority")...)
 		inRange(k, x.Within, 0, maxDuration, at("within")...)
 		inRange(k, x.After, 0, max(s.Duration, 0), at("after")...)
 	}

@@ -19,7 +19,12 @@ const maxFileBytes = 1 << 20
 
 // Load reads and checks the file at path. An error about its contents is a
 // [*strictyaml.Error].
-func Load(path string) (*Scenario, error) {
+func Load(path string) (*Scenario, error) { return LoadFor(path, nil) }
+
+// LoadFor is [Load] for somebody who cannot run everything: more returns what
+// else is wrong with a scenario that is right by itself, as errors of
+// [strictyaml.Field].
+func LoadFor(path string, more func(*Scenario) []error) (*Scenario, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read scenario: %w", err)
@@ -32,7 +37,7 @@ func Load(path string) (*Scenario, error) {
 	if len(text) > maxFileBytes {
 		return nil, fmt.Errorf("read scenario %q: more than %d bytes", path, maxFileBytes)
 	}
-	s, err := Parse(text)
+	s, err := parse(text, more)
 	var wrong *strictyaml.Error
 	if errors.As(err, &wrong) {
 		wrong.File = path
@@ -41,9 +46,18 @@ func Load(path string) (*Scenario, error) {
 }
 
 // Parse reads and checks text. An error is a [*strictyaml.Error].
-func Parse(text []byte) (*Scenario, error) {
+func Parse(text []byte) (*Scenario, error) { return parse(text, nil) }
+
+func parse(text []byte, more func(*Scenario) []error) (*Scenario, error) {
 	s := &Scenario{Seed: 1, Fleet: Fleet{Instances: 1, Build: "v1"}}
-	if err := strictyaml.Decode(text, s, s.check); err != nil {
+	err := strictyaml.Decode(text, s, func() []error {
+		errs := s.check()
+		if len(errs) == 0 && more != nil {
+			errs = more(s)
+		}
+		return errs
+	})
+	if err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -70,7 +84,7 @@ func (c *Cache) UnmarshalYAML(unmarshal func(any) error) error {
 		Jitter:       Jitter{Shape: JitterAdditive},
 		XFetch:       XFetch{Beta: 1},
 		RefreshAhead: RefreshAhead{Ratio: 0.2},
-		Lock:         Lock{TTL: 5 * time.Second, Wait: WaitBlock},
+		Lock:         Lock{TTL: 5 * time.Second, Wait: WaitBlock, Recheck: true, Release: ReleaseAlways},
 		Lease:        Lease{Every: 10 * time.Second},
 		Client:       Client{Timeout: 5 * time.Second, Attempts: 1, Backoff: 100 * time.Millisecond},
 	}

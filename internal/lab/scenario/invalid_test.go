@@ -2,6 +2,12 @@ package scenario_test
 
 // invalid says what is wrong with each of testdata/invalid-*.yml.
 var invalid = map[string]string{
+	"sweep-phase":           `:6: caches.feed.sweep.phase: 1m0s is out of range: want 0s or more, and less than every (1m0s)`,
+	"hedge":                 `:6: caches.feed.client.hedge: 2s is out of range: want 1ms to 1s`,
+	"lock-release":          `:6: caches.feed.lock.release: "sometimes" is not known: want one of always, on_success, never`,
+	"waiters":               `:6: caches.feed.singleflight.waiters: -1 is out of range: want 0 to 1000000`,
+	"cache-errors":          `:6: caches.feed.client.cache_errors: -1s is out of range: want 0s to 8784h0m0s`,
+	"priority":              `:10: expect.0.priority: 3 is out of range: want 0 to 2`,
 	"cache-of-workload":     `:8: workloads.0.cache: "fed" is not one of caches`,
 	"detector":              `:10: expect.0.detector: "hot-key" is not known: want one of budget-exceeded, coalescing-bypass, delta-poisoning, early-refresh-excess, early-refresh-ineffective, expiry-forecast, hot-key-expiry, lock-convoy, lock-lost, mass-invalidation, metastable-loop, orphaned-lock, overload, penetration, process-local-coalescing, retry-storm, stale-overwrite, synchronized-expiry, underdosed-jitter, vulnerable`,
 	"duration-out-of-range": `:2: duration: 1ms is out of range: want 1s to 768h0m0s`,
@@ -31,7 +37,7 @@ var invalid = map[string]string{
 	"swr-without-grace": `:6: caches.feed.stale_grace: is zero, so swr has nothing to serve: want how long an old value may be served`,
 	"syntax":            `:2: could not find expected ':'`,
 	"truth-figure":      `:10: truth.attempts: want mean and tolerance, or min, max or both`,
-	"truth-name":        `:10: truth.recompute_per_cycle: "recompute_per_cycle" is not known: want one of attempts, attempts_per_request, bursts, coefficient, deduplicated_share, duplicates, early, expired_miss_share, goodput, goodput_end, hit_ratio, late_fills, lead_max_seconds, locks_lost, mean_lead_seconds, metastable, misses, negative, origin_busy_seconds, parked_at_release, parked_peak, peak_concurrency, queue_peak, reads, recomputes, recomputes_per_cycle, recomputes_per_cycle_max, refill_seconds, refused, stale_served, stale_writes, starters_share_le_3, wait_max_seconds, wasted_seconds`,
+	"truth-name":        `:10: truth.recompute_per_cycle: "recompute_per_cycle" is not known: want one of attempts, attempts_failed, attempts_per_read_end, attempts_per_request, attempts_per_request_end, bursts, coefficient, counterfactual_utilisation, deduplicated_share, due_per_second, duplicates, early, expired_miss_share, failures_served, goodput, goodput_end, hedges, hit_ratio, late_fills, lead_max_seconds, locks_left, locks_lost, mean_lead_seconds, metastable, misses, negative, origin_busy_seconds, parked_at_release, parked_peak, peak_concurrency, queue_peak, reads, recomputes, recomputes_per_cycle, recomputes_per_cycle_max, refill_seconds, refused, requests_failed, rollout_correlation, stale_served, stale_writes, starters_share_le_3, utilisation_end, wait_max_seconds, wasted_seconds`,
 	"two-documents":     `: a second document follows: want one`,
 	"unknown-field":     `:4: origins.db.concurency: unknown field`,
 	"unknown-section":   `:9: fleets: unknown field`,

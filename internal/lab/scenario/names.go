@@ -17,10 +17,12 @@ func SeverityNames() []string { return []string{"info", "ticket", "page"} }
 // each means.
 func TruthNames() []string {
 	return []string{
-		"attempts", "attempts_per_request", "bursts", "coefficient", "deduplicated_share", "duplicates", "early", "expired_miss_share",
-		"goodput", "goodput_end", "hit_ratio", "late_fills", "lead_max_seconds", "locks_lost", "mean_lead_seconds", "metastable", "misses",
-		"negative", "origin_busy_seconds", "parked_at_release", "parked_peak", "peak_concurrency", "queue_peak", "reads", "recomputes",
-		"recomputes_per_cycle", "recomputes_per_cycle_max", "refill_seconds", "refused", "stale_served",
-		"stale_writes", "starters_share_le_3", "wait_max_seconds", "wasted_seconds",
+		"attempts", "attempts_failed", "attempts_per_read_end", "attempts_per_request", "attempts_per_request_end", "bursts", "coefficient",
+		"counterfactual_utilisation", "deduplicated_share", "due_per_second", "duplicates", "early", "expired_miss_share",
+		"failures_served", "goodput", "goodput_end", "hedges", "hit_ratio", "late_fills", "lead_max_seconds", "locks_left",
+		"locks_lost", "mean_lead_seconds", "metastable", "misses", "negative", "origin_busy_seconds", "parked_at_release",
+		"parked_peak", "peak_concurrency", "queue_peak", "reads", "recomputes", "recomputes_per_cycle",
+		"recomputes_per_cycle_max", "refill_seconds", "refused", "requests_failed", "rollout_correlation", "stale_served",
+		"stale_writes", "starters_share_le_3", "utilisation_end", "wait_max_seconds", "wasted_seconds",
 	}
 }

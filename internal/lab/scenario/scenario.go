@@ -50,6 +50,9 @@ type Origin struct {
 	// Recheck: who gets a slot looks in the cache once more before it
 	// recomputes.
 	Recheck bool `yaml:"recheck"`
+	// Cancel: a caller who gives up takes its work along. What waits leaves the
+	// queue, and what runs stops.
+	Cancel bool `yaml:"cancel"`
 	// Declared says whether the application declares Concurrency as its
 	// budget to the exporter; default true.
 	Declared bool `yaml:"declared"`
@@ -67,9 +70,12 @@ type Cache struct {
 	Origin    string        `yaml:"origin"`
 	TTL       time.Duration `yaml:"ttl"` // 10 ms or more
 	Jitter    Jitter        `yaml:"jitter"`
+	Sweep     Sweep         `yaml:"sweep"`
 	Recompute Recompute     `yaml:"recompute"`
 	Protect   Protections   `yaml:"protect"`
-	XFetch    XFetch        `yaml:"xfetch"`
+	// SingleFlight is for [ProtectSingleFlight].
+	SingleFlight SingleFlight `yaml:"singleflight"`
+	XFetch       XFetch       `yaml:"xfetch"`
 	// RefreshAhead is for [ProtectRefreshAhead].
 	RefreshAhead RefreshAhead `yaml:"refresh_ahead"`
 	Lock         Lock         `yaml:"lock"`
@@ -82,6 +88,9 @@ type Cache struct {
 	// Declared says whether the application tells the exporter how it uses the
 	// cache: protection, timeouts, beta and the like; default true.
 	Declared bool `yaml:"declared"`
+	// Versioned says whether the application tells the version of what it
+	// stores, which is when the recompute that made it began; default false.
+	Versioned bool `yaml:"versioned"`
 }
 
 // Jitter spreads the times to live of stored values.
@@ -95,6 +104,20 @@ const (
 	JitterAdditive  = "additive"  // over [0, spread)
 	JitterSymmetric = "symmetric" // over (-spread, +spread)
 )
+
+// Sweep is how values vanish: those past their time to live stay, and are served
+// as if fresh, until the cache is next swept. The application is told when.
+type Sweep struct {
+	Every time.Duration `yaml:"every"` // 0: values vanish when their time is over
+	Phase time.Duration `yaml:"phase"` // of the first sweep, below Every
+}
+
+// SingleFlight lets one reader per instance and key recompute, and others wait.
+type SingleFlight struct {
+	// Waiters is how many may wait for one recompute. Who comes after them
+	// recomputes as well; 0 is no bound.
+	Waiters int `yaml:"waiters"`
+}
 
 // Recompute is how long one takes once it runs: Fixed, or lognormal with the
 // given median and 99th percentile.
@@ -121,7 +144,21 @@ type Lock struct {
 	TTL    time.Duration `yaml:"ttl"`    // default 5 s
 	Wait   string        `yaml:"wait"`   // what others do; default [WaitBlock]
 	Fenced bool          `yaml:"fenced"` // who lost the lock does not write
+	// Recheck: who waits looks in the cache again, and is served as soon as
+	// there is a value; default true. Else all take the lock, one after another.
+	Recheck bool `yaml:"recheck"`
+	// Release says when a holder that is done gives the lock back; default
+	// [ReleaseAlways]. One that is not given back lasts for TTL, though its
+	// holder believes it is free.
+	Release string `yaml:"release"`
 }
+
+// When a holder that is done gives back its lock.
+const (
+	ReleaseAlways    = "always"     // however it ended
+	ReleaseOnSuccess = "on_success" // if it stored a value: a fill that failed or was cancelled leaves its lock
+	ReleaseNever     = "never"      // it leaves it
+)
 
 // What readers do who do not get the lock.
 const (
@@ -144,6 +181,12 @@ type Client struct {
 	FillLate bool          `yaml:"fill_late"`
 	// DeleteOnError: an attempt that failed, or timed out, deletes the key.
 	DeleteOnError bool `yaml:"delete_on_error"`
+	// CacheErrors: a request that failed stores its failure in place of the
+	// value, and readers get that for so long; 0: it stores nothing.
+	CacheErrors time.Duration `yaml:"cache_errors"`
+	// Hedge: a call that has no answer after so long is sent once more, and the
+	// first answer counts; the other call is cancelled. 0: never.
+	Hedge time.Duration `yaml:"hedge"`
 }
 
 // Workload reads keys of one cache.
@@ -172,6 +215,8 @@ type Expectation struct {
 	Cache    string `yaml:"cache"`
 	Key      string `yaml:"key"`      // as it is read, such as "feed:0"; empty: any
 	Severity string `yaml:"severity"` // at least this; default info
+	// Priority of the page, at most this: 1 or 2. 0: any.
+	Priority int `yaml:"priority"`
 	// Within is how long after the true onset it may come. 0: until the end.
 	Within time.Duration `yaml:"within"`
 	// After: onsets, and findings, before this do not count.

@@ -13,24 +13,24 @@ import (
 // judge holds one run against its scenario.
 type judge struct {
 	sc        *scenario.Scenario
+	end       float64 // of the run
 	findings  []lab.Finding
-	explained []bool
+	incidents []lab.Incident
 	truth     truth
-	taken     []bool // by an episode, as what it expects or as further word of it
-	confused  []bool // with an episode that was not found
+	taken     []bool // findings that an episode is about, be it as further word of it
+	confused  []bool // incidents that an episode was found as
 }
 
 // Judge holds r, which is a run of sc, against what sc expects and forbids and
 // what really happened. It changes neither.
 func Judge(sc *scenario.Scenario, r *lab.Result) Outcome {
-	n := len(r.Findings)
 	j := &judge{
-		sc: sc, findings: r.Findings, explained: explained(sc, r.Findings), truth: newTruth(sc, r.Onsets),
-		taken: make([]bool, n), confused: make([]bool, n),
+		sc: sc, end: r.Seconds, findings: r.Findings, incidents: r.Incidents, truth: newTruth(sc, r.Onsets),
+		taken: make([]bool, len(r.Findings)), confused: make([]bool, len(r.Incidents)),
 	}
 	out := Outcome{
 		Scenario: r.Scenario, Seed: r.Seed, Seconds: r.Seconds,
-		Quiet: sc.Forbid.Pages && len(sc.Expect) == 0,
+		Quiet: Quiet(sc), Repeated: repeated(r.Incidents),
 	}
 	for i := range sc.Expect {
 		out.Episodes = append(out.Episodes, j.episode(&sc.Expect[i]))
@@ -40,6 +40,7 @@ func Judge(sc *scenario.Scenario, r *lab.Result) Outcome {
 		j.confuse(&sc.Expect[i], &out.Episodes[i])
 	}
 	j.leftOver(&out)
+	out.Classes = j.classes()
 	for _, c := range r.Failures() {
 		if c.Figure != "" {
 			out.Figures = append(out.Figures, c.What+": "+c.Why)
@@ -48,10 +49,13 @@ func Judge(sc *scenario.Scenario, r *lab.Result) Outcome {
 	return out
 }
 
+// Quiet reports whether sc expects nothing and allows no page.
+func Quiet(sc *scenario.Scenario) bool { return sc.Forbid.Pages && len(sc.Expect) == 0 }
+
 // episode looks for what x expects. A finding counts even if another explains
 // it: x may be about what comes before that.
 func (j *judge) episode(x *scenario.Expectation) Episode {
-	e := Episode{Detector: x.Detector, Cache: x.Cache, Severity: x.Severity, Delay: -1, Open: -1}
+	e := Episode{Detector: x.Detector, Cache: x.Cache, Severity: x.Severity, Delay: -1, Open: -1, Clear: -1}
 	onset, known := j.truth.onset(x)
 	least := severity(x.Severity)
 	e.Why = "it never came"
@@ -62,12 +66,16 @@ func (j *judge) episode(x *scenario.Expectation) Episode {
 		}
 		e.FoundAs = f.Detector
 		at, ok := raised(f, least)
+		if x.Priority == 1 {
+			at, ok = f.Urged, f.Urged > 0
+		}
 		why := j.wrong(x, f, at, ok, onset, known)
 		switch {
 		case why != "" && !e.Found:
 			e.Why = why
 		case why == "" && !e.Found:
 			e.found(f, at-onset)
+			e.Clear, e.Early = j.truth.cleared(f)
 			if x.Detector == forecast || !known {
 				e.Delay = -1
 			}
@@ -101,6 +109,9 @@ func about(x *scenario.Expectation, f *lab.Finding) bool {
 func (j *judge) wrong(x *scenario.Expectation, f *lab.Finding, at float64, came bool, onset float64, known bool) string {
 	switch {
 	case !came:
+		if f.Priority > 0 {
+			return fmt.Sprintf("it came as %s of priority %d only", f.Severity, f.Priority)
+		}
 		return fmt.Sprintf("it came as %s only", f.Severity)
 	case at < x.After.Seconds():
 		return fmt.Sprintf("it came at %.3f s, which is before %v", at, x.After)
@@ -120,7 +131,7 @@ func (j *judge) wrong(x *scenario.Expectation, f *lab.Finding, at float64, came 
 }
 
 // confuse finds out what an episode that was not found was taken for: the worst
-// root finding about its origin, in its time, that no episode of the scenario is
+// incident about its origin, in its time, that no episode of the scenario is
 // about.
 func (j *judge) confuse(x *scenario.Expectation, e *Episode) {
 	if e.Found || e.Void || e.FoundAs != "" {
@@ -132,21 +143,21 @@ func (j *judge) confuse(x *scenario.Expectation, e *Episode) {
 		end = onset + x.Within.Seconds()
 	}
 	best := -1
-	for i := range j.findings {
-		f := &j.findings[i]
-		at, ok := raised(f, detectors.Ticket)
-		if !ok || j.explained[i] || j.taken[i] || j.expects(f.Detector) || !sameOrigin(j.sc, f.Cache, x.Cache) {
+	for n := range j.incidents {
+		i := &j.incidents[n]
+		at, _, alarm := alarmOf(i)
+		if !alarm || j.told(i) || j.expects(i.Detector) || !j.sc.SameOrigin(i.Cache, x.Cache) {
 			continue
 		}
-		if at > end || f.Cleared > 0 && f.Cleared < onset {
+		if at > end || i.Closed > 0 && i.Closed < onset {
 			continue
 		}
-		if best < 0 || severity(f.Severity) > severity(j.findings[best].Severity) {
-			best = i
+		if best < 0 || severity(i.Severity) > severity(j.incidents[best].Severity) {
+			best = n
 		}
 	}
 	if best >= 0 {
-		e.FoundAs = j.findings[best].Detector
+		e.FoundAs = j.incidents[best].Detector
 		j.confused[best] = true
 	}
 }
@@ -154,37 +165,4 @@ func (j *judge) confuse(x *scenario.Expectation, e *Episode) {
 // expects reports whether the scenario expects the detector of anything.
 func (j *judge) expects(detector string) bool {
 	return slices.ContainsFunc(j.sc.Expect, func(x scenario.Expectation) bool { return x.Detector == detector })
-}
-
-// leftOver judges the root findings that no episode has taken, and pages that
-// are forbidden whoever has.
-func (j *judge) leftOver(out *Outcome) {
-	for i := range j.findings {
-		f := &j.findings[i]
-		at, ok := raised(f, detectors.Ticket)
-		if !ok || j.explained[i] {
-			continue
-		}
-		paged, page := raised(f, detectors.Page)
-		if page {
-			at = paged
-		}
-		why := ""
-		switch {
-		case j.sc.Forbid.Pages && page:
-			why = "pages are forbidden"
-		case j.taken[i]:
-			continue
-		case slices.Contains(j.sc.Forbid.Detectors, f.Detector):
-			why = "it is forbidden"
-		case !j.truth.justifies(f, at):
-			why = "no such trouble had begun"
-		}
-		alarm := Alarm{f.Detector, f.Cache, page, at, j.confused[i], why}
-		if why == "" {
-			out.Unasked = append(out.Unasked, alarm)
-		} else {
-			out.False = append(out.False, alarm)
-		}
-	}
 }

@@ -1,12 +1,14 @@
 package score_test
 
 import (
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stampede-exporter/stampede-exporter/internal/lab"
+	"github.com/stampede-exporter/stampede-exporter/internal/lab/rig"
 	"github.com/stampede-exporter/stampede-exporter/internal/lab/scenario"
-	"github.com/stampede-exporter/stampede-exporter/internal/lab/sim"
 )
 
 // base is a scenario without expectations: caches a and b share an origin, and c
@@ -31,14 +33,39 @@ func parse(t *testing.T, text string) *scenario.Scenario {
 	return sc
 }
 
-// result is a run with these onsets and findings.
-func result(onsets []sim.Onset, findings []lab.Finding) *lab.Result {
-	return &lab.Result{Scenario: "made-up", Seed: 7, Seconds: 600, Onsets: onsets, Findings: findings}
+// result is a run with these onsets and findings. Each finding that is not part
+// of an incident has one of its own, called "incident-" and its number.
+func result(onsets []rig.Onset, findings []lab.Finding) *lab.Result {
+	r := &lab.Result{Scenario: "made-up", Seed: 7, Seconds: 600, Onsets: onsets, Findings: slices.Clone(findings)}
+	for n := range r.Findings {
+		f := &r.Findings[n]
+		if f.Incident != "" {
+			continue
+		}
+		f.Incident = "incident-" + strconv.Itoa(n)
+		i := lab.Incident{
+			ID: f.Incident, Detector: f.Detector, Cache: f.Cache, Key: f.Key, Severity: f.Severity, Episodes: 1,
+			Onset: f.Onset, Opened: f.Detected, Classed: f.Detected, Ticketed: f.Ticketed, Paged: f.Paged, Closed: f.Cleared,
+		}
+		if f.Paged > 0 {
+			i.Pages = 1
+		}
+		r.Incidents = append(r.Incidents, i)
+	}
+	return r
 }
 
-// onset is when trouble with cache a began.
-func onset(detector string, at time.Duration) sim.Onset {
-	return sim.Onset{Detector: detector, Cache: "a", At: at}
+// partOf makes a finding part of another's incident.
+func partOf(n int) func(*lab.Finding) {
+	return func(f *lab.Finding) { f.Incident = "incident-" + strconv.Itoa(n) }
+}
+
+// onset is when trouble with cache a began; it was over at once.
+func onset(detector string, at time.Duration) rig.Onset { return stretch(detector, at, at) }
+
+// stretch is trouble with cache a.
+func stretch(detector string, from, to time.Duration) rig.Onset {
+	return rig.Onset{Detector: detector, Cache: "a", At: from, End: to}
 }
 
 // finding is of cache a, came with its severity, and holds until the end.

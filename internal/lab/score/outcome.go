@@ -1,5 +1,7 @@
 package score
 
+import "github.com/stampede-exporter/stampede-exporter/internal/lab"
+
 // Outcome is what came of one run. Times are in seconds.
 type Outcome struct {
 	Scenario string
@@ -13,8 +15,29 @@ type Outcome struct {
 	// Unasked are tickets and pages about trouble that did begin, but that the
 	// scenario neither expects nor forbids.
 	Unasked []Alarm
+	// Repeated counts pages beyond the first for one cause.
+	Repeated int
+	// Classes are detectors of which there was anything to say, by name.
+	Classes []ClassOutcome
+	// Restart is what a restart of the exporter did to a run of its own; nil if
+	// there was none.
+	Restart *lab.Restart
 	// Figures are those of the truth that the run did not come to.
 	Figures []string
+}
+
+// ClassOutcome compares when one detector's findings held in a run with when the
+// trouble was there.
+type ClassOutcome struct {
+	Detector string
+	// Real is how many stretches of trouble were to be found, Recall the sum
+	// of how well each was; Predicted is how many findings were tickets or
+	// pages, Precision the sum of how well each told of trouble.
+	Real, Predicted   int
+	Recall, Precision float64
+	// Alarms counts tickets and pages, and Flaps those that came back without
+	// anything new having happened.
+	Alarms, Flaps int
 }
 
 // Episode is one expectation in one run.
@@ -33,6 +56,11 @@ type Episode struct {
 	Delay float64
 	// Open is how long the finding held; negative if it held until the end.
 	Open float64
+	// Clear is how long after the end of the trouble the finding cleared;
+	// negative if that cannot be told. Early is set if it cleared while the
+	// trouble lasted.
+	Clear float64
+	Early bool
 	// Noise counts further tickets and pages about the same.
 	Noise int
 	Why   string // if it was not found

@@ -12,6 +12,8 @@ type Score struct {
 	Total   Class   `json:"total"`
 	// Pages counts only what was expected, or came, as a page.
 	Pages PageScore `json:"pages"`
+	// Restart is what restarts of the exporter did; absent if there were none.
+	Restart *RestartScore `json:"restart,omitempty"`
 	// FalsePages is over all runs, and QuietFalsePages over those of scenarios
 	// that expect nothing and allow no page.
 	FalsePages      Rate `json:"false_pages"`
@@ -43,10 +45,21 @@ type Class struct {
 	RecallLower *float64 `json:"recall_lower_95,omitempty"`
 	// Delay is the time to detect. Open is the time from the first word to the
 	// last, of findings that cleared; StillOpen counts those that did not
-	// before the run ended.
-	Delay     *Spread `json:"delay,omitempty"`
-	Open      *Spread `json:"open,omitempty"`
-	StillOpen int     `json:"still_open"`
+	// before the run ended. Clear is the time from the end of the trouble to
+	// the last word; ClearedEarly counts findings that cleared before.
+	Delay        *Spread `json:"delay,omitempty"`
+	Open         *Spread `json:"open,omitempty"`
+	StillOpen    int     `json:"still_open"`
+	Clear        *Spread `json:"clear,omitempty"`
+	ClearedEarly int     `json:"cleared_early"`
+	// RangePrecision and RangeRecall compare the whole time a finding held with
+	// the whole time the trouble was there.
+	RangePrecision *float64 `json:"range_precision,omitempty"`
+	RangeRecall    *float64 `json:"range_recall,omitempty"`
+	// Flaps counts tickets and pages that came back without anything new having
+	// happened; FlapsPerIncident divides it by those that did not.
+	Flaps            int      `json:"flaps"`
+	FlapsPerIncident *float64 `json:"flaps_per_incident,omitempty"`
 }
 
 // PageScore is how well pages do.
@@ -56,6 +69,30 @@ type PageScore struct {
 	False     int      `json:"false"`
 	Precision *float64 `json:"precision,omitempty"`
 	Recall    *float64 `json:"recall,omitempty"`
+	// RecallLower is the exact one-sided 95 % lower bound on Recall.
+	RecallLower *float64 `json:"recall_lower_95,omitempty"`
+	// Repeated counts pages beyond the first for one cause.
+	Repeated int `json:"repeated"`
+}
+
+// RestartScore is how incidents fare that are open when the exporter is
+// restarted.
+type RestartScore struct {
+	Runs int `json:"runs"`
+	// Open is how many tickets and pages were open, Due how many of those were
+	// there to be found again, and Found how many were, under their ID.
+	Open  int      `json:"open"`
+	Due   int      `json:"due"`
+	Found int      `json:"found"`
+	Share *float64 `json:"share,omitempty"` // Found of Due
+	// Lower is the exact one-sided 95 % lower bound on Share.
+	Lower *float64 `json:"share_lower_95,omitempty"`
+	// Delay is the time until they were found.
+	Delay *Spread `json:"delay,omitempty"`
+	// Anew counts incidents that were opened for what one of those was about.
+	Anew int `json:"anew"`
+	// DoublePages counts pages for what somebody had been paged for before.
+	DoublePages int `json:"double_pages"`
 }
 
 // Spread describes some times, of which there is at least one.
@@ -93,8 +130,10 @@ const (
 	Missed      = "missed"
 	FalsePage   = "false page"
 	FalseTicket = "false ticket"
-	VoidEpisode = "void"   // the trouble never began
-	WrongFigure = "figure" // of the truth: the run is not what its source says
+	VoidEpisode = "void"        // the trouble never began
+	WrongFigure = "figure"      // of the truth: the run is not what its source says
+	NotResumed  = "not resumed" // an incident was not found again after a restart
+	DoublePage  = "double page" // somebody was paged again after a restart
 )
 
 // Problem is one thing that went wrong in one run.

@@ -59,9 +59,9 @@ func (s Shift) Apply(sc *scenario.Scenario) *scenario.Scenario {
 
 // cache scales every time of c.
 func (s Shift) cache(c *scenario.Cache) {
-	s.scale(&c.TTL, &c.Jitter.Spread, &c.StaleGrace,
+	s.scale(&c.TTL, &c.Jitter.Spread, &c.Sweep.Every, &c.Sweep.Phase, &c.StaleGrace,
 		&c.Recompute.Fixed, &c.Recompute.P50, &c.Recompute.P99, &c.XFetch.Clamp,
-		&c.Lock.TTL, &c.Lease.Every, &c.Client.Timeout, &c.Client.Backoff)
+		&c.Lock.TTL, &c.Lease.Every, &c.Client.Timeout, &c.Client.Backoff, &c.Client.CacheErrors, &c.Client.Hedge)
 }
 
 func (s Shift) scale(times ...*time.Duration) {

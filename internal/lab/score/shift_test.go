@@ -20,13 +20,14 @@ caches:
     origin: db
     ttl: 60s
     jitter: {spread: 10s}
+    sweep: {every: 40s, phase: 20s}
     recompute: {p50: 1s, p99: 2s}
     protect: [xfetch, lock]
     xfetch: {beta: 2, clamp: 4s}
     lock: {ttl: 8s}
     lease: {every: 12s}
     stale_grace: 16s
-    client: {timeout: 20s, backoff: 400ms}
+    client: {timeout: 20s, backoff: 400ms, cache_errors: 4s, hedge: 800ms}
 workloads: [{cache: a, rate: 10}]
 events:
   - {at: 4s, do: warm, cache: a, over: 8s, ttl: 12s}
@@ -50,6 +51,8 @@ func TestAShiftMovesEveryTimeAndRateByOneFactor(t *testing.T) {
 	a.Recompute = scenario.Recompute{P50: 1250 * time.Millisecond, P99: 2500 * time.Millisecond}
 	a.XFetch.Clamp, a.Lock.TTL, a.Lease.Every = 5*time.Second, 10*time.Second, 15*time.Second
 	a.Client.Timeout, a.Client.Backoff = 25*time.Second, 500*time.Millisecond
+	a.Sweep = scenario.Sweep{Every: 50 * time.Second, Phase: 25 * time.Second}
+	a.Client.CacheErrors, a.Client.Hedge = 5*time.Second, time.Second
 	want.Caches["a"] = a
 	want.Workloads[0].Rate = 8
 	want.Events[0].At, want.Events[0].Over, want.Events[0].TTL = 5*time.Second, 10*time.Second, 15*time.Second

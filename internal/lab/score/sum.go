@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -30,12 +31,16 @@ type summing struct {
 	classes   map[string]*tally
 	cells     map[[2]string]int // expected, found
 	scenarios map[string]bool
+	resumed   []float64 // times to find incidents again
 }
 
 // tally is a class in the making.
 type tally struct {
 	Class
-	delays, opens []float64
+	delays, opens, clears []float64
+	real, predicted       int // ranges
+	recall, precision     float64
+	alarms                int
 }
 
 // tallies returns those that count what a detector does.
@@ -64,6 +69,15 @@ func (s *summing) outcome(o *Outcome) {
 		for _, t := range s.tallies(o.Unasked[i].Detector) {
 			t.Unasked++
 		}
+	}
+	s.score.Pages.Repeated += o.Repeated
+	for i := range o.Classes {
+		for _, t := range s.tallies(o.Classes[i].Detector) {
+			t.ranges(&o.Classes[i])
+		}
+	}
+	if o.Restart != nil {
+		s.restart(o)
 	}
 	for _, why := range o.Figures {
 		s.problem(o, Problem{Kind: WrongFigure, Why: why})
@@ -114,6 +128,42 @@ func (t *tally) episode(e *Episode) {
 	} else {
 		t.StillOpen++
 	}
+	if e.Clear >= 0 {
+		t.clears = append(t.clears, e.Clear)
+	}
+	if e.Early {
+		t.ClearedEarly++
+	}
+}
+
+func (t *tally) ranges(c *ClassOutcome) {
+	t.real += c.Real
+	t.predicted += c.Predicted
+	t.recall += c.Recall
+	t.precision += c.Precision
+	t.alarms += c.Alarms
+	t.Flaps += c.Flaps
+}
+
+func (s *summing) restart(o *Outcome) {
+	if s.score.Restart == nil {
+		s.score.Restart = &RestartScore{}
+	}
+	r, x := s.score.Restart, o.Restart
+	r.Runs++
+	r.Open += x.Open
+	r.Due += x.Due
+	r.Found += x.Found
+	r.Anew += x.Anew
+	r.DoublePages += x.DoublePages
+	s.resumed = append(s.resumed, x.Delays...)
+	at := fmt.Sprintf("the exporter was restarted at %.3f s: ", x.Stopped)
+	if x.Found < x.Due {
+		s.problem(o, Problem{Kind: NotResumed, Why: at + fmt.Sprintf("%s: not found again", strings.Join(x.Missing, ", "))})
+	}
+	if x.DoublePages > 0 {
+		s.problem(o, Problem{Kind: DoublePage, Why: at + fmt.Sprintf("%d pages for what somebody had been paged for", x.DoublePages)})
+	}
 }
 
 func (s *summing) alarm(o *Outcome, a *Alarm) {
@@ -155,6 +205,10 @@ func (s *summing) finish() *Score {
 	out.Total.Detector = "total"
 	out.Pages.Precision = share(out.Pages.Found, out.Pages.Found+out.Pages.False)
 	out.Pages.Recall = share(out.Pages.Found, out.Pages.Expected)
+	out.Pages.RecallLower = lower(out.Pages.Found, out.Pages.Expected)
+	if r := out.Restart; r != nil {
+		r.Share, r.Lower, r.Delay = share(r.Found, r.Due), lower(r.Found, r.Due), spread(s.resumed)
+	}
 	out.FalsePages.finish()
 	out.QuietFalsePages.finish()
 	for cell, n := range s.cells {
@@ -169,11 +223,10 @@ func (s *summing) finish() *Score {
 func (t *tally) finish() Class {
 	c := t.Class
 	c.Precision = share(c.Found, c.Found+c.FalsePages+c.FalseTickets)
-	c.Recall = share(c.Found, c.Expected)
-	if c.Recall != nil {
-		c.RecallLower = new(ShareLower(c.Found, c.Expected))
-	}
-	c.Delay, c.Open = spread(t.delays), spread(t.opens)
+	c.Recall, c.RecallLower = share(c.Found, c.Expected), lower(c.Found, c.Expected)
+	c.Delay, c.Open, c.Clear = spread(t.delays), spread(t.opens), spread(t.clears)
+	c.RangePrecision, c.RangeRecall = mean(t.precision, t.predicted), mean(t.recall, t.real)
+	c.FlapsPerIncident = share(c.Flaps, t.alarms-c.Flaps)
 	return c
 }
 
@@ -184,11 +237,21 @@ func (r *Rate) finish() {
 	}
 }
 
-func share(part, all int) *float64 {
+func share(part, all int) *float64 { return mean(float64(part), all) }
+
+func mean(sum float64, n int) *float64 {
+	if n == 0 {
+		return nil
+	}
+	return new(sum / float64(n))
+}
+
+// lower is the bound on share.
+func lower(part, all int) *float64 {
 	if all == 0 {
 		return nil
 	}
-	return new(float64(part) / float64(all))
+	return new(ShareLower(part, all))
 }
 
 // spread sorts times and describes them. A percentile is the smallest time that

@@ -23,8 +23,13 @@ func (s *Score) WriteText(w io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%d scenarios, %d runs, %.3g simulated days\n\n", s.Scenarios, s.Runs, s.Days)
 	s.classTable(&b)
-	fmt.Fprintf(&b, "\npages: %d expected, %d found, %d false; precision %s, recall %s\n",
-		s.Pages.Expected, s.Pages.Found, s.Pages.False, number(s.Pages.Precision), number(s.Pages.Recall))
+	s.rangeTable(&b)
+	fmt.Fprintf(&b, "\npages: %d expected, %d found, %d false, %d repeated; precision %s, recall %s (95 %%: above %s)\n",
+		s.Pages.Expected, s.Pages.Found, s.Pages.False, s.Pages.Repeated, number(s.Pages.Precision), number(s.Pages.Recall), number(s.Pages.RecallLower))
+	if r := s.Restart; r != nil {
+		fmt.Fprintf(&b, "restarts: %d; incidents: %d open, %d there to be found again, %d found, %d opened anew, %d paged twice\n",
+			r.Runs, r.Open, r.Due, r.Found, r.Anew, r.DoublePages)
+	}
 	s.FalsePages.line(&b, "all runs")
 	s.QuietFalsePages.line(&b, "quiet runs")
 	s.matrix(&b)
@@ -39,17 +44,32 @@ func (s *Score) classTable(b *bytes.Buffer) {
 	fmt.Fprintf(b, "%-25s %17s %9s %5s %5s %5s %12s %20s %13s\n", "", "episodes", "false", "", "", "", "recall", "seconds to detect", "to clear")
 	fmt.Fprintf(b, row, "class", "real", "missed", "void", "page", "tick", "noise", "other", "prec", "seen", ">=95%", "p50", "p95", "max", "p50", "max")
 	for _, c := range append(slices.Clone(s.Classes), s.Total) {
-		delay, open := [3]string{"-", "-", "-"}, [2]string{"-", "-"}
+		delay, clear := [3]string{"-", "-", "-"}, [2]string{"-", "-"}
 		if d := c.Delay; d != nil {
 			delay = [3]string{seconds(d.P50), seconds(d.P95), seconds(d.Max)}
 		}
-		if o := c.Open; o != nil {
-			open = [2]string{seconds(o.P50), seconds(o.Max)}
+		if o := c.Clear; o != nil {
+			clear = [2]string{seconds(o.P50), seconds(o.Max)}
 		}
 		fmt.Fprintf(b, row, c.Detector, strconv.Itoa(c.Expected), strconv.Itoa(c.Missed), strconv.Itoa(c.Void),
 			strconv.Itoa(c.FalsePages), strconv.Itoa(c.FalseTickets), strconv.Itoa(c.Noise), strconv.Itoa(c.Unasked),
 			number(c.Precision), number(c.Recall), number(c.RecallLower),
-			delay[0], delay[1], delay[2], open[0], open[1])
+			delay[0], delay[1], delay[2], clear[0], clear[1])
+	}
+}
+
+// rangeTable writes what is secondary: how well the time a finding held fits the
+// time the trouble was there.
+func (s *Score) rangeTable(b *bytes.Buffer) {
+	const row = "%-25s %10s %8s %9s %6s %12s\n"
+	fmt.Fprintf(b, "\n%-25s %19s %16s\n", "", "of ranges", "cleared")
+	fmt.Fprintf(b, row, "class", "precision", "recall", "early", "never", "flaps each")
+	for _, c := range append(slices.Clone(s.Classes), s.Total) {
+		if c.RangePrecision == nil && c.RangeRecall == nil && c.FlapsPerIncident == nil {
+			continue
+		}
+		fmt.Fprintf(b, row, c.Detector, number(c.RangePrecision), number(c.RangeRecall),
+			strconv.Itoa(c.ClearedEarly), strconv.Itoa(c.StillOpen), number(c.FlapsPerIncident))
 	}
 }
 
@@ -138,7 +158,7 @@ func btoi(b bool) int {
 
 // problems lists what went wrong, first the worst kinds.
 func (s *Score) problems(b *bytes.Buffer) {
-	kinds := []string{FalsePage, Missed, FalseTicket, WrongFigure, VoidEpisode}
+	kinds := []string{FalsePage, DoublePage, Missed, NotResumed, FalseTicket, WrongFigure, VoidEpisode}
 	list := slices.Clone(s.Problems)
 	slices.SortStableFunc(list, func(a, b Problem) int {
 		return cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stampede-exporter/stampede-exporter/internal/lab"
 	"github.com/stampede-exporter/stampede-exporter/internal/lab/scenario"
 	"github.com/stampede-exporter/stampede-exporter/internal/lab/score"
 )
@@ -48,9 +49,10 @@ func TestTheTextKeepsTo120Columns(t *testing.T) {
 		for _, b := range scenario.DetectorNames() {
 			for range 3 {
 				out = append(out, score.Outcome{Scenario: strings.Repeat("long", 30), Seconds: 1e6, Episodes: []score.Episode{
-					{Detector: a, Cache: "feed", FoundAs: b, Found: true, Delay: 1e7, Open: 1e7, Noise: 400},
-					{Detector: a, Cache: "feed", Why: "it never came"},
-				}})
+					{Detector: a, Cache: "feed", Severity: "page", FoundAs: b, Found: true, Delay: 1e7, Open: 1e7, Clear: 1e7, Noise: 400},
+					{Detector: a, Cache: "feed", Severity: "page", Why: "it never came"},
+				}, Repeated: 400, Restart: &lab.Restart{Open: 400, Due: 400, Found: 400, DoublePages: 400},
+					Classes: []score.ClassOutcome{{Detector: a, Real: 1, Recall: 1, Predicted: 1, Precision: 1, Alarms: 2, Flaps: 1}}})
 			}
 		}
 	}
@@ -60,7 +62,7 @@ func TestTheTextKeepsTo120Columns(t *testing.T) {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
-	if !strings.Contains(got, "\nand 1160 more\n") {
+	if !strings.Contains(got, "\nand 2360 more\n") {
 		t.Errorf("the text does not say how many problems it leaves out:\n%s", got)
 	}
 }

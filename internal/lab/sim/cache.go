@@ -2,9 +2,9 @@ package sim
 
 import (
 	"fmt"
-	"math"
 	"time"
 
+	"github.com/stampede-exporter/stampede-exporter/internal/lab/rig"
 	"github.com/stampede-exporter/stampede-exporter/internal/lab/scenario"
 )
 
@@ -16,11 +16,13 @@ type cache struct {
 	cfg     scenario.Cache
 	origin  *origin
 	entries []*entry // by number of the key; nil until it is first read
-	typical time.Duration
-	sigma   float64 // of the lognormal recompute time; 0: fixed
+	effort  rig.Effort
 	loads   []*workload
 	missing int   // entries a reader found gone and nobody has filled since
 	since   int64 // when missing last became positive
+	// lost is how many reads a second go to values that events took away and
+	// nobody has made again; lostMost is what it came to with the last event.
+	lost, lostMost float64
 }
 
 // entry is one key.
@@ -30,6 +32,7 @@ type entry struct {
 	text string
 
 	value    bool // there is one, though it may have expired
+	failure  bool // it is a failure that was stored in place of one
 	known    bool // there has been one
 	expiry   int64
 	storedAt int64
@@ -38,24 +41,20 @@ type entry struct {
 	delta    int64 // how long it took to make: the envelope of XFetch
 	gone     int64 // when it was last invalidated
 	missed   bool  // counted in missing
+	lost     bool  // counted in the cache's lost
 
 	flights []*flight // at most one per process
 	lock    lock
 
-	story
+	active []*attempt // recomputes that run, of any cause
+	story  rig.Story
 }
 
 func newCache(s *Sim, index int, name string, cfg scenario.Cache, o *origin) *cache {
 	if s.o.Calm {
-		cfg.Client.Attempts, cfg.Client.FillLate, cfg.Client.DeleteOnError = 1, true, false
+		cfg.Client.Attempts, cfg.Client.FillLate, cfg.Client.DeleteOnError, cfg.Client.Hedge = 1, true, false, 0
 	}
-	c := &cache{s: s, index: index, name: name, cfg: cfg, origin: o, typical: cfg.Recompute.Fixed}
-	if r := cfg.Recompute; r.Fixed == 0 {
-		c.typical = r.P50
-		// The 99th percentile of a standard normal is 2.3263.
-		c.sigma = math.Log(float64(r.P99)/float64(r.P50)) / 2.3263478740408408
-	}
-	return c
+	return &cache{s: s, index: index, name: name, cfg: cfg, origin: o, effort: rig.NewEffort(cfg.Recompute)}
 }
 
 // grow makes room for n keys.
@@ -72,7 +71,7 @@ func (c *cache) expectReads(w *workload) { c.loads = append(c.loads, w) }
 func (c *cache) rate(n int) float64 {
 	r := 0.0
 	for _, w := range c.loads {
-		r += w.w.Rate * w.weight(n-w.w.First)
+		r += w.w.Rate * w.pick.Weight(n-w.w.First)
 	}
 	return r
 }
@@ -86,81 +85,76 @@ func (c *cache) entry(n int) *entry {
 	return e
 }
 
-// mean returns the expected recompute time at an origin that is well.
-func (c *cache) mean() time.Duration {
-	return time.Duration(float64(c.typical) * math.Exp(c.sigma*c.sigma/2))
+// untilSwept returns how long a value stored now really lives that is to live
+// for so long: up to the next sweep after that, if there are any.
+func (c *cache) untilSwept(life time.Duration) time.Duration {
+	every, phase := int64(c.cfg.Sweep.Every), int64(c.cfg.Sweep.Phase)
+	if every == 0 {
+		return life
+	}
+	sweeps := max(0, (c.s.now+int64(life)-phase+every-1)/every)
+	return time.Duration(phase + sweeps*every - c.s.now)
 }
 
-// takes draws a recompute time.
-func (c *cache) takes() time.Duration {
-	d := float64(c.typical) * c.origin.slow
-	if c.sigma > 0 {
-		d *= math.Exp(c.sigma * c.s.services.NormFloat64())
-	}
-	return max(1, time.Duration(d))
-}
-
-// life draws how long a value stored now lives; ttl replaces the cache's unless
-// it is zero.
-func (c *cache) life(ttl time.Duration) time.Duration {
-	if ttl == 0 {
-		ttl = c.cfg.TTL
-	}
-	j := c.cfg.Jitter
-	if j.Spread == 0 {
-		return ttl
-	}
-	u := c.s.choices.Float64()
-	if j.Shape == scenario.JitterSymmetric {
-		u = 2*u - 1
-	}
-	return max(time.Millisecond, ttl+time.Duration(u*float64(j.Spread)))
-}
-
-// fresh reports whether e has a value that has not expired.
+// fresh reports whether e has a value, or a failure, that has not expired.
 func (e *entry) fresh(now int64) bool { return e.value && now < e.expiry }
 
 // usable reports whether e has a value that may be served, at least as stale.
-func (e *entry) usable(now int64) bool { return e.value && now < e.expiry+int64(e.c.cfg.StaleGrace) }
-
-// absent reports whether the origin has no such thing as e, decided by a hash
-// so that it is the same throughout.
-func (e *entry) absent() bool {
-	share := e.c.cfg.Negative
-	return share > 0 && float64(scramble(uint64(e.n)^e.c.s.o.Seed<<32)>>11)/(1<<53) < share
+func (e *entry) usable(now int64) bool {
+	return e.value && !e.failure && now < e.expiry+int64(e.c.cfg.StaleGrace)
 }
 
-// scramble is the finalizer of SplitMix64.
-func scramble(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
+// absent reports whether the origin has no such thing as e.
+func (e *entry) absent() bool { return rig.Absent(&e.c.cfg, e.n, e.c.s.o.Seed) }
 
 // put stores a value that p made in delta, from born on.
 func (e *entry) put(p *process, born int64, delta, ttl time.Duration) {
 	s := e.c.s
-	life := e.c.life(ttl)
+	life := e.c.untilSwept(rig.Life(&e.c.cfg, ttl, s.choices))
 	s.account.store(e, born)
-	e.value, e.known = true, true
+	e.value, e.known, e.failure = true, true, false
 	e.storedAt, e.expiry = s.now, s.now+int64(life)
-	e.born, e.delta = born, int64(delta)
 	e.written = e.expiry
+	e.born, e.delta = born, int64(delta)
 	if p != nil {
 		e.written += int64(p.skew)
 		p.monitors[e.c.index].Store(e.text, expiry(life))
+		if e.c.cfg.Versioned {
+			p.monitors[e.c.index].Version(e.text, uint64(born)+1)
+		}
 	}
+	e.restore()
 	if e.missed {
 		e.missed = false
 		if e.c.missing--; e.c.missing == 0 {
-			s.account.refilled(s.now - e.c.since)
+			s.account.Refilled(time.Duration(s.now - e.c.since))
 		}
 	}
 }
 
+// putFailure stores in p that e could not be had, in place of what was there.
+func (e *entry) putFailure(p *process) {
+	s, life := e.c.s, e.c.untilSwept(e.c.cfg.Client.CacheErrors)
+	e.value, e.failure = true, true
+	e.storedAt, e.expiry = s.now, s.now+int64(life)
+	e.written = e.expiry + int64(p.skew)
+	p.monitors[e.c.index].Store(e.text, expiry(life))
+}
+
 // drop loses the value without anybody being told.
 func (e *entry) drop() { e.value = false }
+
+// restore notes that a value that may have been lost has been made again.
+func (e *entry) restore() {
+	if !e.lost {
+		return
+	}
+	e.lost = false
+	c := e.c
+	if c.lost -= c.rate(e.n); c.lost <= rig.RestoredAt*c.lostMost {
+		c.s.account.Restored(c.s.now, c.name)
+	}
+}
 
 // miss notes that a reader found nothing.
 func (e *entry) miss() {

@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"github.com/stampede-exporter/stampede-exporter/internal/lab/rig"
 	"github.com/stampede-exporter/stampede-exporter/internal/lab/scenario"
 	"github.com/stampede-exporter/stampede-exporter/signal"
 )
@@ -19,14 +20,14 @@ type fault struct{ e *scenario.Event }
 func (f fault) run(s *Sim) {
 	e := f.e
 	c, o := s.cache(e.Cache), s.origin(e.Origin)
-	s.account.fault(e)
+	s.account.Fault(s.now, e)
 	switch e.Do {
 	case scenario.DoFlush:
 		c.lose(func(*entry) bool { return true })
 	case scenario.DoEvict:
 		c.lose(func(*entry) bool { return s.choices.Float64() < e.Share })
 	case scenario.DoNodeLoss:
-		c.lose(func(k *entry) bool { return float64(scramble(uint64(k.n))>>11)/(1<<53) < e.Share })
+		c.lose(func(k *entry) bool { return rig.InSlice(k.n, e.Share) })
 	case scenario.DoInvalidate:
 		if len(s.up) > 0 {
 			s.invalidate(s.up[0], s.named(c, e))
@@ -70,9 +71,17 @@ func (s *Sim) named(c *cache, e *scenario.Event) *entry {
 // lose drops the values that which picks. Nobody is told.
 func (c *cache) lose(which func(*entry) bool) {
 	for _, e := range c.entries {
-		if e != nil && e.value && which(e) {
-			e.drop()
+		if e == nil || !e.value || !which(e) {
+			continue
 		}
+		e.drop()
+		if !e.lost {
+			e.lost = true
+			c.lost += c.rate(e.n)
+		}
+	}
+	if c.lostMost = c.lost; c.lost == 0 {
+		c.s.account.Restored(c.s.now, c.name)
 	}
 }
 
@@ -104,7 +113,8 @@ func (s *Sim) warm(c *cache, e *scenario.Event) {
 		switch {
 		case k.absent():
 		case e.Over == 0:
-			k.put(p, s.now, c.typical, e.TTL)
+			k.put(p, s.now, c.effort.Typical, e.TTL)
+			s.account.Warmed(time.Duration(k.written) - p.skew)
 		default:
 			s.After(e.Over*time.Duration(i)/time.Duration(n), func() {
 				if !p.dead {
@@ -130,7 +140,7 @@ func (s *Sim) killHolder(e *entry, down time.Duration) {
 		down = downFor
 	}
 	l := &e.lock
-	if l.holder == nil {
+	if l.holder == nil || l.left {
 		l.doomed, l.downFor = true, down
 		return
 	}
@@ -146,7 +156,7 @@ type murder struct {
 }
 
 func (m murder) run(s *Sim) {
-	if l := &m.e.lock; l.token == m.token && l.holder != nil {
+	if l := &m.e.lock; l.token == m.token && l.holder != nil && !l.left {
 		s.killHolder(m.e, m.down)
 	}
 }
@@ -182,6 +192,7 @@ func (s *Sim) bury(p *process, e *entry) {
 		if r.p == p && r.queued {
 			r.queued = false
 			e.lock.waits--
+			s.account.unparked(e, e.lock.waits)
 		}
 	}
 	flights := e.flights[:0]

@@ -14,7 +14,8 @@ type lock struct {
 	token  uint64   // of the latest that was handed out, or made void
 	open   int64    // when the next may be handed out
 	queue  []*request
-	waits  int // of queue, those that still wait
+	waits  int  // of queue, those that still wait
+	left   bool // holder is done and has not given it back
 
 	doomed  bool          // the next holder dies
 	downFor time.Duration // and its process stays away for so long
@@ -36,7 +37,7 @@ func (s *Sim) guard(r *request) {
 		s.abandon(r)
 	case wait == scenario.WaitStale && r.e.usable(s.now):
 		m.Stale(r.e.text)
-		s.account.staleInstead()
+		s.account.StaleInstead()
 		s.finish(r, true)
 	case wait == scenario.WaitNotFound:
 		s.finish(r, false)
@@ -59,7 +60,7 @@ func (s *Sim) take(r *request) bool {
 		return false
 	}
 	l.token++
-	l.holder, r.token = r, l.token
+	l.holder, l.left, r.token = r, false, l.token
 	r.hold = m.LockHold(r.e.text)
 	ttl := r.e.c.cfg.Lock.TTL
 	if r.protect().Has(scenario.ProtectLease) {
@@ -69,7 +70,7 @@ func (s *Sim) take(r *request) bool {
 	s.after(ttl, lockExpiry{r.e, l.token})
 	if l.doomed {
 		l.doomed = false
-		s.after(r.e.c.typical/2, murder{r.e, l.token, l.downFor})
+		s.after(r.e.c.effort.Typical/2, murder{r.e, l.token, l.downFor})
 	}
 	return true
 }
@@ -86,7 +87,7 @@ func (x lockExpiry) run(s *Sim) {
 		return // released, or void, and maybe somebody else's by now
 	}
 	if l.holder != nil {
-		s.account.lockExpired(x.e, l.holder.p.dead, l.waits)
+		s.account.lockExpired(x.e, l.left || l.holder.p.dead, l.waits)
 		l.holder = nil
 		l.token++ // whoever comes back with the old one has lost it
 	}
@@ -96,8 +97,16 @@ func (x lockExpiry) run(s *Sim) {
 // lost reports whether the lock that r took is no longer its own.
 func (r *request) lost() bool { return r.token != 0 && r.e.lock.token != r.token }
 
-// release gives back the lock that r took, if it did.
-func (s *Sim) release(r *request) {
+// leaves reports whether a holder of c's locks that is done, for better or
+// worse, does not give its lock back.
+func (c *cache) leaves(good bool) bool {
+	rule := c.cfg.Lock.Release
+	return rule == scenario.ReleaseNever || rule == scenario.ReleaseOnSuccess && !good
+}
+
+// release gives back the lock that r took, if it did. One that is left behind
+// its process believes to have given back.
+func (s *Sim) release(r *request, good bool) {
 	if r.token == 0 {
 		return
 	}
@@ -105,7 +114,12 @@ func (s *Sim) release(r *request) {
 	r.hold.Release(lost)
 	r.token = 0
 	if lost {
-		s.account.lockLost()
+		s.account.LockLost(s.now, r.e.c.name, r.e.text)
+		return
+	}
+	if r.protect().Has(scenario.ProtectLock) && r.e.c.leaves(good) {
+		l.left = true
+		s.account.LockLeft(s.now, r.e.c.name, r.e.text)
 		return
 	}
 	l.holder = nil
@@ -119,7 +133,7 @@ func (s *Sim) release(r *request) {
 // wake lets the first who waits for e's lock try again.
 func (s *Sim) wake(e *entry) {
 	l := &e.lock
-	for len(l.queue) > 0 && !e.fresh(s.now) {
+	for len(l.queue) > 0 && !(e.c.cfg.Lock.Recheck && e.fresh(s.now)) {
 		r := l.queue[0]
 		l.queue = l.queue[1:]
 		if r.over || r.p.dead || !r.queued {
@@ -140,12 +154,16 @@ func (s *Sim) unpark(r *request) {
 	if r.queued {
 		r.queued = false
 		r.e.lock.waits--
+		s.account.unparked(r.e, r.e.lock.waits)
 		r.parked.Done()
 	}
 }
 
-// serve answers all who wait for e's lock with the value that is there now.
+// serve answers all who wait for e's lock, and look, with what is there now.
 func (s *Sim) serve(e *entry) {
+	if !e.c.cfg.Lock.Recheck {
+		return
+	}
 	l := &e.lock
 	queue := l.queue
 	l.queue = nil
@@ -154,7 +172,7 @@ func (s *Sim) serve(e *entry) {
 			continue
 		}
 		r.monitor().Hit(e.text) // it looks again
-		s.finish(r, true)
+		s.finish(r, !e.failure)
 	}
 }
 

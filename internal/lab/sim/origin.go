@@ -21,19 +21,25 @@ type origin struct {
 	running int
 	queue   []*attempt
 	head    int           // of queue, for FIFO
+	gone    int           // of queue, those that were withdrawn
 	owed    time.Duration // expected work of all in queue
 	since   int64         // when running last became positive
 	busy    time.Duration // so far, up to since
+	used    time.Duration // of slots, in the last tenth of the run, up to metered
+	metered int64
 }
 
 func newOrigin(s *Sim, name string, cfg scenario.Origin) *origin {
+	if s.o.Calm {
+		cfg.Cancel = false // or nothing would come late
+	}
 	return &origin{s: s, name: name, cfg: cfg, slow: 1}
 }
 
 func (o *origin) sheds() bool { return o.shedding > 0 || o.cfg.Queue == scenario.QueueShed }
 
 // waiting returns how many wait for a slot.
-func (o *origin) waiting() int { return len(o.queue) - o.head }
+func (o *origin) waiting() int { return len(o.queue) - o.head - o.gone }
 
 // attempt is one call of the origin.
 type attempt struct {
@@ -42,7 +48,19 @@ type attempt struct {
 	began bool  // as a recompute; see begin
 	over  bool  // its caller has an answer, or has given up
 	where int   // in its key's list of those that run
+	stage stage
+	twin  *attempt // the other of a call that was sent twice
+	hedge bool     // of the two, it is the later
 }
+
+// stage is how far the origin is with an attempt.
+type stage uint8
+
+const (
+	stageNone stage = iota // it is not there, or no longer
+	stageQueued
+	stageRuns
+)
 
 // try makes the next attempt of r.
 func (s *Sim) try(r *request) {
@@ -54,6 +72,9 @@ func (s *Sim) try(r *request) {
 		a.begin(s)
 	}
 	s.after(r.e.c.cfg.Client.Timeout, deadline{a})
+	if d := r.e.c.cfg.Client.Hedge; d > 0 {
+		s.after(d, hedge{a})
+	}
 	o.submit(a)
 }
 
@@ -84,7 +105,8 @@ func (o *origin) submit(a *attempt) {
 		o.s.refuse(a)
 	default:
 		o.queue = append(o.queue, a)
-		o.owed += a.r.e.c.mean()
+		a.stage = stageQueued
+		o.owed += a.r.e.c.effort.Mean()
 		o.s.account.queue(o, a.r.e.c)
 	}
 }
@@ -92,22 +114,27 @@ func (o *origin) submit(a *attempt) {
 // start gives a a slot.
 func (o *origin) start(a *attempt) {
 	s, r := o.s, a.r
+	a.stage = stageNone
 	if o.cfg.Recheck {
 		if a.over || r.p.dead {
 			return // who waits for a slot in a process leaves with it
 		}
 		if r.e.fresh(s.now) {
-			a.over = true
+			s.settle(a)
 			r.monitor().Hit(r.e.text)
-			s.finish(r, true)
+			s.finish(r, !r.e.failure)
 			return
 		}
-		a.begin(s)
+		if first := a.first(); !first.began {
+			first.begin(s)
+		}
 	}
+	o.meter()
+	a.stage = stageRuns
 	if o.running++; o.running == 1 {
 		o.since = s.now
 	}
-	s.after(r.e.c.takes(), done{a})
+	s.after(r.e.c.effort.Draw(s.services, o.slow), done{a})
 }
 
 // next fills the slots that are free.
@@ -121,8 +148,25 @@ func (o *origin) next() {
 	}
 }
 
-// pull takes the next attempt off the queue.
+// pull takes the next attempt off the queue. There must be one that waits.
 func (o *origin) pull() *attempt {
+	for {
+		a := o.unqueue()
+		if a.stage == stageQueued {
+			a.stage = stageNone
+			o.owed -= a.r.e.c.effort.Mean()
+			o.s.account.worked(o)
+			return a
+		}
+		o.gone--
+	}
+}
+
+// work returns how long o has work for.
+func (o *origin) work() time.Duration { return o.owed / time.Duration(o.cfg.Concurrency) }
+
+// unqueue takes the next off the queue, be it withdrawn.
+func (o *origin) unqueue() *attempt {
 	var a *attempt
 	if last := len(o.queue) - 1; o.cfg.Queue == scenario.QueueLIFO {
 		a, o.queue[last] = o.queue[last], nil
@@ -134,8 +178,38 @@ func (o *origin) pull() *attempt {
 			o.head = 0
 		}
 	}
-	o.owed -= a.r.e.c.mean()
 	return a
+}
+
+// withdraw takes a, which nobody wants any more, from the origin. The slot it
+// leaves is not filled yet.
+func (o *origin) withdraw(a *attempt) {
+	switch a.stage {
+	case stageQueued:
+		o.owed -= a.r.e.c.effort.Mean()
+		o.s.account.worked(o)
+		o.gone++
+	case stageRuns:
+		o.leave()
+	}
+	a.stage = stageNone
+}
+
+// leave gives back a slot.
+func (o *origin) leave() {
+	o.meter()
+	if o.running--; o.running == 0 {
+		o.busy += time.Duration(o.s.now - o.since)
+	}
+}
+
+// meter counts the use of slots up to now.
+func (o *origin) meter() {
+	from, to := max(o.metered, o.s.tail.from), min(o.s.now, o.s.tail.to)
+	if to > from {
+		o.used += time.Duration(to-from) * time.Duration(o.running)
+	}
+	o.metered = o.s.now
 }
 
 // done is the end of the origin's work on an attempt, whoever still waits for it.
@@ -143,9 +217,11 @@ type done struct{ a *attempt }
 
 func (d done) run(s *Sim) {
 	o := d.a.r.e.c.origin
-	if o.running--; o.running == 0 {
-		o.busy += time.Duration(s.now - o.since)
+	if d.a.stage != stageRuns {
+		return // it was withdrawn
 	}
+	d.a.stage = stageNone
+	o.leave()
 	failed := o.fail > 0 && s.services.Float64() < o.fail
 	if !d.a.r.p.dead {
 		s.complete(d.a, failed)
@@ -158,19 +234,23 @@ func (s *Sim) complete(a *attempt, failed bool) {
 	r := a.r
 	if a.over {
 		if !failed && r.e.c.cfg.Client.FillLate && !r.e.absent() {
-			s.account.lateFill()
+			s.account.LateFill()
 			r.e.put(r.p, a.at, time.Duration(s.now-a.at), 0)
 			s.serve(r.e)
 		}
 		return
 	}
-	a.over = true
+	if failed && a.twin != nil && a.twin.stage != stageNone {
+		return // the other may still bring something
+	}
+	s.settle(a)
+	first := a.first()
 	switch {
 	case failed:
-		s.endAttempt(a, signal.OutcomeFailed)
+		s.endAttempt(first, signal.OutcomeFailed)
 		s.failed(r)
 	case r.e.absent():
-		s.account.end(a, signal.OutcomeOK)
+		s.account.end(first, signal.OutcomeOK)
 		s.account.negative(r.e)
 		r.run.Negative()
 		s.finish(r, true)
@@ -178,7 +258,7 @@ func (s *Sim) complete(a *attempt, failed bool) {
 		if r.mayStore() {
 			r.e.put(r.p, a.at, time.Duration(s.now-a.at), 0)
 		}
-		s.endAttempt(a, signal.OutcomeOK)
+		s.endAttempt(first, signal.OutcomeOK)
 		s.finish(r, true)
 		if r.e.fresh(s.now) {
 			s.serve(r.e)
@@ -190,50 +270,5 @@ func (s *Sim) endAttempt(a *attempt, o signal.Outcome) {
 	if a.began {
 		s.account.end(a, o)
 		a.r.run.End(o)
-	}
-}
-
-// deadline is the end of a client's patience with an attempt.
-type deadline struct{ a *attempt }
-
-func (d deadline) run(s *Sim) {
-	a := d.a
-	if a.over || a.r.p.dead {
-		return
-	}
-	a.over = true
-	s.endAttempt(a, signal.OutcomeTimedOut)
-	s.failed(a.r)
-}
-
-// refuse turns an attempt away. The origin says not to come again, and clients
-// do as they are told.
-func (s *Sim) refuse(a *attempt) {
-	a.over = true
-	s.account.refused()
-	s.endAttempt(a, signal.OutcomeFailed)
-	s.finish(a.r, false)
-}
-
-// failed tries again, or gives up.
-func (s *Sim) failed(r *request) {
-	c := &r.e.c.cfg.Client
-	if c.DeleteOnError {
-		s.invalidate(r.p, r.e)
-	}
-	if r.tries >= c.Attempts {
-		s.finish(r, false)
-		return
-	}
-	pause := float64(c.Backoff) * float64(uint64(1)<<min(r.tries-1, 32))
-	s.after(time.Duration(min(pause, float64(time.Hour))*(0.5+s.choices.Float64())), again{r})
-}
-
-// again is the end of a pause between two attempts.
-type again struct{ r *request }
-
-func (a again) run(s *Sim) {
-	if !a.r.p.dead {
-		s.try(a.r)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stampede-exporter/stampede-exporter/instrument"
+	"github.com/stampede-exporter/stampede-exporter/internal/lab/rig"
 	"github.com/stampede-exporter/stampede-exporter/internal/lab/scenario"
 	"github.com/stampede-exporter/stampede-exporter/signal"
 )
@@ -67,18 +68,20 @@ func (p *process) watch() error {
 		if c.origin.cfg.Declared {
 			o.Budget = c.origin.cfg.Concurrency
 		}
+		// Claims are what the scenario says of the cache, and what a deploy
+		// added. What a deploy took away, nobody knows to have lost.
 		m, err := instrument.New(c.name, instrument.Options{
-			Service:  Service,
+			Service:  rig.Service,
 			Instance: fmt.Sprintf("lab-%02d", p.instance),
 			Build:    p.build,
 			Origin:   o,
-			Claims:   p.claims(c),
+			Claims:   rig.Claims(&c.cfg, c.cfg.Protect|p.protect[c.index]),
 			// A table far larger than what goes into it never has to choose
 			// what to forget, which it would do by chance.
 			MaxKeys: max(64, min(8*len(c.entries), 1<<17)), MaxBytes: 1 << 30,
 			MaxWindows: max(1024, len(c.entries)),
 			Privacy:    instrument.PrivacyRaw,
-			Salt:       Service,
+			Salt:       rig.Service,
 			Interval:   -1,
 			Now:        func() time.Time { return Epoch.Add(time.Duration(s.now) + p.skew) },
 		})
@@ -89,27 +92,6 @@ func (p *process) watch() error {
 		p.monitors[i] = m
 	}
 	return nil
-}
-
-// claims is what the application says of c: what the scenario says of it, and
-// what a deploy added. What a deploy took away it does not know to have lost.
-func (p *process) claims(c *cache) signal.Claims {
-	if !c.cfg.Declared {
-		return signal.Claims{}
-	}
-	said := c.cfg.Protect | p.protect[c.index]
-	x := signal.Claims{
-		Protection: said.Names(),
-		Timeout:    c.cfg.Client.Timeout, Attempts: c.cfg.Client.Attempts,
-		StaleFor: c.cfg.StaleGrace,
-	}
-	if said.Has(scenario.ProtectXFetch) {
-		x.Beta, x.Clamp = c.cfg.XFetch.Beta, c.cfg.XFetch.Clamp
-	}
-	if said.Has(scenario.ProtectLock) {
-		x.LockTTL = c.cfg.Lock.TTL
-	}
-	return x
 }
 
 // run flushes, and comes back.
@@ -147,7 +129,7 @@ func (p *process) hurry(c *cache) {
 // send passes on what p's monitors have said, unless it is lost.
 func (p *process) send(urgent bool) {
 	r := p.out.report
-	p.out.report = Report{}
+	p.out.report = rig.Report{}
 	if p.s.dropping > 0 && p.s.reporting.Float64() < p.s.dropping {
 		p.out.dropped += uint64(len(r.Windows) + len(r.Vitals))
 		return
@@ -186,11 +168,18 @@ func (s *Sim) listUp() {
 			s.up = append(s.up, p)
 		}
 	}
+	changed := 0.0
+	for _, p := range s.up {
+		if p.build != s.sc.Fleet.Build {
+			changed++
+		}
+	}
+	s.account.Rolled(changed / float64(max(1, len(s.up))))
 }
 
 // outbox is the sink of a process's monitors.
 type outbox struct {
-	report  Report
+	report  rig.Report
 	dropped uint64
 }
 

@@ -1,10 +1,10 @@
 package sim
 
 import (
-	"math"
 	"time"
 
 	"github.com/stampede-exporter/stampede-exporter/instrument"
+	"github.com/stampede-exporter/stampede-exporter/internal/lab/rig"
 	"github.com/stampede-exporter/stampede-exporter/internal/lab/scenario"
 	"github.com/stampede-exporter/stampede-exporter/signal"
 )
@@ -41,18 +41,21 @@ func (r *request) protect() scenario.Protections { return r.p.protect[r.e.c.inde
 func (s *Sim) read(p *process, e *entry) {
 	m, protect := p.monitors[e.c.index], p.protect[e.c.index]
 	switch {
+	case e.fresh(s.now) && e.failure:
+		m.Hit(e.text) // the cache cannot tell
+		s.account.FailureServed(s.now)
 	case e.fresh(s.now):
 		m.Hit(e.text)
-		s.account.hit(s.now)
+		s.account.Hit(s.now)
 		if protect&(scenario.ProtectXFetch|scenario.ProtectRefreshAhead) != 0 {
 			s.maybeEarly(p, e, protect)
 		}
 	case protect.Has(scenario.ProtectSWR) && e.usable(s.now):
 		m.Stale(e.text)
-		s.account.staleServed(s.now)
+		s.account.Stale(s.now)
 		s.background(p, e, signal.CauseUnknown)
 	default:
-		s.account.miss(s.now)
+		s.account.Miss(s.now)
 		e.miss()
 		r := &request{p: p, e: e, at: s.now, wait: m.Miss(e.text)}
 		p.busy++
@@ -66,10 +69,6 @@ func (s *Sim) background(p *process, e *entry, c signal.Cause) {
 	s.admit(&request{p: p, e: e, at: s.now, background: true, cause: c})
 }
 
-// farAhead is how many recompute times before its expiry no reader volunteers:
-// the chance is e^-40.
-const farAhead = 40
-
 // maybeEarly refreshes ahead of expiry if it is due, or luck has it.
 func (s *Sim) maybeEarly(p *process, e *entry, protect scenario.Protections) {
 	cfg := &e.c.cfg
@@ -81,9 +80,7 @@ func (s *Sim) maybeEarly(p *process, e *entry, protect scenario.Protections) {
 		if cfg.XFetch.Clamp > 0 {
 			r.acted = min(r.acted, cfg.XFetch.Clamp)
 		}
-		scale := float64(r.acted) * cfg.XFetch.Beta
-		// The rule of XFetch: now - delta*beta*ln(rand) >= expiry, rand in (0, 1].
-		due = float64(lead) < farAhead*scale && -scale*math.Log(1-s.choices.Float64()) >= float64(lead)
+		due = rig.Volunteers(time.Duration(lead), r.acted, cfg.XFetch.Beta, s.choices)
 	}
 	if !due && protect.Has(scenario.ProtectRefreshAhead) {
 		r.acted = 0
@@ -118,18 +115,22 @@ func (s *Sim) admit(r *request) {
 	single := r.protect().Has(scenario.ProtectSingleFlight) ||
 		r.background && (r.cause != signal.CauseEarly || r.acted == 0)
 	if single {
-		if f := r.e.flight(r.p); f != nil {
-			if r.background {
-				s.abandon(r)
-				return
-			}
+		f := r.e.flight(r.p)
+		most := r.e.c.cfg.SingleFlight.Waiters
+		switch {
+		case f == nil:
+			r.leads = &flight{p: r.p}
+			r.e.flights = append(r.e.flights, r.leads)
+		case r.background:
+			s.abandon(r)
+			return
+		case most > 0 && len(f.followers) >= most: // no room: it sees for itself
+		default:
 			r.follow = r.monitor().Follow(r.e.text)
 			f.followers = append(f.followers, r)
 			s.after(r.e.c.cfg.Client.Timeout, patience{r})
 			return
 		}
-		r.leads = &flight{p: r.p}
-		r.e.flights = append(r.e.flights, r.leads)
 	}
 	s.guard(r)
 }
@@ -157,12 +158,12 @@ func (s *Sim) finish(r *request, good bool) {
 	}
 	r.over = true
 	s.unpark(r)
-	s.release(r)
+	s.release(r, good)
 	r.follow.Done()
 	r.p.busy--
 	if !r.background {
 		r.wait.Done()
-		s.account.answer(r.at, good)
+		s.account.Answer(s.now, r.at, good)
 	}
 	s.land(r, good)
 }

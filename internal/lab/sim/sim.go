@@ -8,35 +8,26 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stampede-exporter/stampede-exporter/internal/lab/rig"
 	"github.com/stampede-exporter/stampede-exporter/internal/lab/scenario"
-	"github.com/stampede-exporter/stampede-exporter/signal"
 )
 
 // Epoch is the instant at which every run starts. It is arbitrary, and the same
 // for all, so that runs can be compared.
 var Epoch = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
-// Service is what the simulated application is called.
-const Service = "lab"
-
 // Options configure a [Sim].
 type Options struct {
 	// Seed replaces the scenario's, unless it is zero.
 	Seed uint64
-	// Calm switches off what amplifies load: one attempt a request, results
-	// that come late still fill the cache, and no error deletes a key.
+	// Calm switches off what amplifies load: one attempt a request and no
+	// hedge, results that come late still fill the cache, and no error deletes
+	// a key.
 	Calm bool
 	// Report takes what one process says at one instant, in order of time.
 	// It is the receiver's to keep. Nil: the processes are not watched, which
 	// costs less.
-	Report func(Report)
-}
-
-// Report is what one process says of itself at one instant.
-type Report struct {
-	Urgent  bool
-	Windows []*signal.Window
-	Vitals  []*signal.Vitals
+	Report func(rig.Report)
 }
 
 // Sim is one run. It is not safe for concurrent use.
@@ -59,6 +50,7 @@ type Sim struct {
 	up        []*process // those that take requests
 	dropping  float64    // share of reports that are lost
 
+	tail    span // the last tenth
 	account account
 	err     error // the first thing that went wrong
 }
@@ -85,6 +77,7 @@ func New(sc *scenario.Scenario, o Options) (*Sim, error) {
 		c := sc.Caches[name]
 		s.caches = append(s.caches, newCache(s, len(s.caches), name, c, byName[c.Origin]))
 	}
+	s.tail.from, s.tail.to = s.rest().LastTenth()
 	for i := range sc.Workloads {
 		s.workloads = append(s.workloads, newWorkload(s, &sc.Workloads[i]))
 	}

@@ -1,13 +1,12 @@
-package sim
+package rig
 
 import "time"
 
-// story is what the run knows of one key: its recomputes, and the burst they
-// make up.
-type story struct {
-	active   []*attempt // recomputes that run, of any cause
-	running  int        // of them, those that count: all but warm-up
-	provoked int        // of running, those that a reader's miss set off
+// Story is what an account knows of one key: the burst its recomputes make up.
+// The zero value is that of a key nothing has happened to.
+type Story struct {
+	running  int // recomputes that count: all but warm-up
+	provoked int // of running, those that a reader's miss set off
 	burst    burst
 }
 
@@ -18,10 +17,15 @@ type burst struct {
 	ahead    bool // the first came before the value expired
 	cold     bool // there had never been a value
 	doubled  bool // two provoked ones have run at once
+	noted    bool // and that is in the account's onsets, from this index on
+	onsets   int
+	late     bool // it began in spite of early refreshes
+	bypass   bool // two provoked ones of one process have run at once
 	busy     time.Duration
 	survivor time.Duration // of the first that succeeded, else of the first that ended
 	won      bool
 	ended    bool
+	rolled   float64 // how far a deploy had come
 }
 
 // bursts sums them up.
@@ -34,53 +38,57 @@ type bursts struct {
 	duplicates            int
 	busy, wasted          time.Duration
 	excess, exposure      float64
+	rollout               rollout
 }
 
 // fewStarts is the number of starters that XFetch is said to keep to.
 const fewStarts = 3
 
 // begin adds a recompute, and reports whether it is the first to double another.
-func (b *bursts) begin(e *entry, provoked bool) (doubled bool) {
-	x := &e.burst
-	if e.running == 0 {
-		*x = burst{ahead: !provoked, cold: !e.known}
+// known says that there has been a value.
+func (b *bursts) begin(s *Story, provoked, known bool) (doubled bool) {
+	x := &s.burst
+	if s.running == 0 {
+		*x = burst{ahead: !provoked, cold: !known, rolled: b.rollout.share}
 	}
-	e.running++
+	s.running++
 	x.starts++
 	if !provoked {
 		b.ahead++
 		return false
 	}
-	e.provoked++
-	x.peak = max(x.peak, e.provoked)
+	s.provoked++
+	x.peak = max(x.peak, s.provoked)
 	b.peak = max(b.peak, x.peak)
-	if e.provoked == 2 && !x.doubled {
+	if s.provoked == 2 && !x.doubled {
 		x.doubled = true
 		return true
 	}
 	return false
 }
 
-// end ends one that took so long, and the burst if it was the last.
-func (b *bursts) end(e *entry, took time.Duration, ok, provoked bool) {
-	x := &e.burst
-	e.running--
+// end ends one that took so long, and reports whether it was the last of its
+// burst.
+func (b *bursts) end(s *Story, took time.Duration, ok, provoked bool) (over bool) {
+	x := &s.burst
+	s.running--
 	if provoked {
-		e.provoked--
+		s.provoked--
 	}
 	x.busy += took
 	if ok && !x.won || !x.ended {
 		x.survivor = took
 	}
 	x.won, x.ended = x.won || ok, true
-	if e.running == 0 {
-		b.close(e)
+	if s.running > 0 {
+		return false
 	}
+	b.close(x)
+	return true
 }
 
-// close counts e's burst.
-func (b *bursts) close(e *entry) {
-	x := &e.burst
+// close counts a burst.
+func (b *bursts) close(x *burst) {
 	b.n++
 	b.starts += x.starts
 	b.most = max(b.most, x.starts)
@@ -97,5 +105,5 @@ func (b *bursts) close(e *entry) {
 	b.busy += x.busy
 	b.wasted += x.busy - x.survivor
 	b.excess += float64(x.starts - 1)
-	b.exposure += e.c.rate(e.n) * e.c.mean().Seconds()
+	b.rollout.add(x.rolled, x.starts)
 }
