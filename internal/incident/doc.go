@@ -17,6 +17,9 @@
 // explains the others, and those are its [Child]ren. It is as urgent as the
 // most urgent of all.
 //
+// Findings of one detector on many keys of a cache that began close to each
+// other are siblings, and one incident too: of the most urgent, or the first.
+//
 // What explains others may come first or last. If it comes last, an incident
 // that is open changes its class and keeps its ID, and what else it explains
 // becomes part of that. A child stays one until it or the incident is over, or
