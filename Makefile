@@ -72,7 +72,7 @@ test: tools-test ## Run all tests
 # The end-to-end test is left out: it measures, and its processes are others.
 .PHONY: test-race
 test-race: tools-test tools-race ## Run all tests but e2e under the race detector
-	CGO_ENABLED=1 $(GO) test -race $$($(GO) list ./... | grep -v '/e2e$$')
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v '/e2e$$')
 
 .PHONY: e2e
 e2e: tools-test ## Run only the end-to-end test: services, Redis, exporter, Alertmanager

@@ -79,3 +79,29 @@ func BenchmarkManyMissOneKey(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkFlush is a flush of a monitor that knows so many keys, on a few of
+// which something happened since the last one.
+func BenchmarkFlush(b *testing.B) {
+	for _, known := range []int{1_000, 50_000} {
+		b.Run(fmt.Sprintf("known=%d/active=100", known), func(b *testing.B) {
+			m, err := instrument.New("feed", instrument.Options{MaxKeys: known, MaxBytes: 1 << 30, Interval: -1})
+			if err != nil {
+				b.Fatal(err)
+			}
+			keys := make([]string, known)
+			for i := range keys {
+				keys[i] = fmt.Sprint("feed:", i)
+				m.Store(keys[i], instrument.Expiry{TTL: time.Hour})
+			}
+			m.Flush()
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, key := range keys[:100] {
+					m.Hit(key)
+				}
+				m.Flush()
+			}
+		})
+	}
+}
