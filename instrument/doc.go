@@ -3,9 +3,10 @@
 //
 // A [Monitor] watches one cache in one process. Client adapters, such as
 // instrument/goredis, call it for every command they see; an application calls
-// it for what a client cannot see ([Recompute], [Monitor.Follow], the lock
-// calls). What it learned leaves through a [Sink] (instrument/otlp sends to a
-// stampede-exporter) and through [Monitor.Snapshot] (instrument/prom).
+// it for what a client cannot see ([Recompute], [Monitor.Follow],
+// [Monitor.Version], the lock calls). What it learned leaves through a [Sink]
+// (instrument/otlp sends to a stampede-exporter) and through [Monitor.Snapshot]
+// (instrument/prom).
 //
 // # What it costs
 //

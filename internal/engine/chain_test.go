@@ -3,6 +3,7 @@ package engine_test
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -267,4 +268,14 @@ func whateverArrives(t *rapid.T) {
 
 func TestWhateverArrivesAndWhenEveryPromiseIsKept(t *testing.T) { rapid.Check(t, whateverArrives) }
 
-func FuzzWhateverArrives(f *testing.F) { f.Fuzz(rapid.MakeFuzz(whateverArrives)) }
+func FuzzWhateverArrives(f *testing.F) {
+	for seed := range uint64(8) { // as many bytes as what is drawn takes
+		b := make([]byte, 512)
+		rng := rand.New(rand.NewPCG(seed, 0))
+		for i := range b {
+			b[i] = byte(rng.Uint32())
+		}
+		f.Add(b)
+	}
+	f.Fuzz(rapid.MakeFuzz(whateverArrives))
+}
